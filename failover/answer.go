@@ -1,0 +1,90 @@
+package failover
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"time"
+)
+
+const (
+	maxAnswer   = 32 << 20 // of an answer that stands
+	maxRefusal  = 64 << 10 // of an error's body
+	drainTime   = 250 * time.Millisecond
+	refusalTime = 2 * time.Second
+)
+
+var (
+	errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
+	errDrained  = errors.New("the rest of an error's body is not worth the time")
+)
+
+// readAnswer reads the body of a 2xx answer whole. A body that ends early is an error.
+func readAnswer(resp *http.Response) ([]byte, error) {
+	const trusted = 1 << 20 // a stated length up to this is allocated in advance
+	if n := int(resp.ContentLength); n >= 0 && n <= trusted {
+		body := make([]byte, n+1) // one more than stated, so that the read meets the end, after which net/http keeps the connection
+		got, err := io.ReadFull(resp.Body, body)
+		switch {
+		case got == n && (err == io.EOF || err == io.ErrUnexpectedEOF):
+			return body[:n], nil
+		case err == nil:
+			err = errors.New("it is longer than its stated length")
+		}
+		return nil, truncated(err)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, truncated(err)
+	case len(body) > maxAnswer:
+		return nil, errTooLarge
+	}
+	return body, nil
+}
+
+func truncated(err error) error { return fmt.Errorf("reading the answer: %w", err) }
+
+// readRefusal reads the body of an error answer as far as it is worth it: 64 KiB, and little time where another attempt may
+// follow. What it got until then is good enough for an error's text.
+func (a *attempt) readRefusal(resp *http.Response) []byte {
+	limit := refusalTime
+	if a.info.Number < a.call.pol.attempts && a.call.pol.classify(seen{status: resp.StatusCode}).step != stepStop {
+		limit = drainTime
+	}
+	timer := time.AfterFunc(limit, func() { a.cancel(errDrained) })
+	defer timer.Stop()
+	var buf bytes.Buffer
+	buf.ReadFrom(io.LimitReader(resp.Body, maxRefusal))
+	return buf.Bytes()
+}
+
+// sameType reports whether an answer has the media type of the request. Parameters such as a charset do not matter.
+func sameType(asked, got string) bool {
+	if asked == "" || asked == got {
+		return true
+	}
+	a, _, _ := mime.ParseMediaType(asked)
+	g, _, err := mime.ParseMediaType(got)
+	return err == nil && a == g
+}
+
+// hasSIPStatus reports whether a Twirp error's metadata says how a SIP call ended.
+func hasSIPStatus(body []byte) bool {
+	if !bytes.Contains(body, []byte("sip_status")) {
+		return false
+	}
+	var e struct {
+		Meta map[string]any `json:"meta"`
+	}
+	if json.Unmarshal(body, &e) != nil {
+		return false
+	}
+	_, code := e.Meta["sip_status_code"]
+	_, status := e.Meta["sip_status"]
+	return code || status
+}

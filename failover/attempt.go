@@ -1,0 +1,242 @@
+package failover
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Why an attempt's context was ended by its call. The caller's own context has causes of its own.
+var (
+	errNoConnection = errors.New("no connection within " + dialLimit.String())
+	errSlow         = errors.New("no answer within the attempt's time")
+	errLost         = errors.New("another attempt was faster")
+	errResend       = errors.New("the server refused the request without processing it")
+)
+
+// reach is how far an attempt is known to have come. It is proven by net/http's own trace, not guessed from errors.
+type reach = int32
+
+const (
+	reachUnknown   reach = iota // nothing seen: not net/http, or not begun
+	reachWaiting                // a connection is being looked for: nothing can have been sent
+	reachConnected              // there is a connection: the request may be on its way
+	reachSealed                 // given up while waiting; a connection that comes now carries nothing
+)
+
+// attempt is one request in flight. Its hooks may run on any goroutine.
+type attempt struct {
+	call    *call
+	info    Attempt // as it began; not changed after that
+	origin  origin
+	carrier carrier
+	listSeq uint64 // the region list's state when the attempt began
+	record  int    // its place in the trail, from 1; owned by the loop
+	slow    bool   // its patience has run out; owned by the loop
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stop   func() bool // RTC: unties ctx from the call's context
+	timer  *time.Timer // RTC: the attempt's limit
+
+	body   bytes.Reader
+	trace  httptrace.ClientTrace
+	reach  atomic.Int32
+	wrote  atomic.Bool // headers of the request were written
+	refuse atomic.Bool // net/http asked for the body again after sending it
+	reused atomic.Bool
+}
+
+// result is what came of an attempt.
+type result struct {
+	attempt    *attempt
+	info       Attempt
+	resp       *http.Response // with its body in memory, or a 101 with its connection
+	err        error
+	seen       seen
+	retryAfter time.Duration
+	stated     bool // retryAfter was stated
+	location   string
+}
+
+// begin ties the attempt to its call. The context of an RTC attempt is untied again when it succeeds, since the connection
+// that it made outlives the call.
+func (a *attempt) begin() {
+	if !a.call.pol.rtc {
+		a.ctx, a.cancel = context.WithCancelCause(a.call.ctx)
+		return
+	}
+	parent := a.call.ctx
+	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(parent))
+	a.stop = context.AfterFunc(parent, func() { a.cancel(context.Cause(parent)) })
+	a.timer = time.AfterFunc(a.call.pol.limit, func() { a.cancel(errSlow) })
+}
+
+// settleContext ends the attempt's context, unless it made a connection that goes on.
+func (a *attempt) settleContext(r *result) {
+	if a.stop != nil {
+		a.stop()
+		a.timer.Stop()
+		if connected := r.resp != nil && r.resp.StatusCode == http.StatusSwitchingProtocols || a.call.inline && r.err == nil; connected {
+			return
+		}
+	}
+	a.cancel(nil)
+}
+
+func (a *attempt) getConn(string) { a.reach.CompareAndSwap(reachUnknown, reachWaiting) }
+
+func (a *attempt) gotConn(info httptrace.GotConnInfo) {
+	a.reused.Store(info.Reused)
+	a.reach.CompareAndSwap(reachUnknown, reachConnected)
+	if !a.reach.CompareAndSwap(reachWaiting, reachConnected) && a.reach.Load() == reachSealed {
+		a.body.Seek(0, io.SeekEnd) // the call has been reported as never sent: a request without its body is none
+	}
+}
+
+func (a *attempt) wroteHeaders() { a.wrote.Store(true) }
+
+// getBody is the attempt's Request.GetBody. net/http asks for the body again when it wants to send a request once more by
+// itself. While nothing was sent that is welcome. After that an attempt would become two requests, so it is refused; and
+// since net/http asks only if the server did not process the request, being asked is the proof of that.
+func (a *attempt) getBody() (io.ReadCloser, error) {
+	switch asker := askedBy(); {
+	case !a.wrote.Load(), asker == "net/http.rewindBody" && !replayedByNetHTTP(a.call.req.Method):
+		// rewindBody follows only a connection on which not a byte was written.
+		a.reach.Store(reachUnknown)
+		return io.NopCloser(bytes.NewReader(a.call.body)), nil
+	case strings.HasPrefix(asker, "net/http"), strings.HasPrefix(asker, "golang.org/x/net/http2"):
+		a.refuse.Store(true)
+	}
+	return nil, errResend
+}
+
+// askedBy names the function that called getBody. A middleware that retries by itself must not pass for net/http.
+func askedBy() string {
+	var pc [1]uintptr
+	if runtime.Callers(3, pc[:]) == 0 {
+		return ""
+	}
+	frame, _ := runtime.CallersFrames(pc[:]).Next()
+	return frame.Function
+}
+
+func replayedByNetHTTP(method string) bool {
+	switch method {
+	case "", "GET", "HEAD", "OPTIONS", "TRACE":
+		return true
+	}
+	return false
+}
+
+// neverSent reports whether it is proven that nothing of the request left. Asked while the attempt is running, it seals it.
+func (a *attempt) neverSent(running bool) bool {
+	if !running {
+		return a.reach.Load() == reachWaiting
+	}
+	return a.body.Size() > 0 && a.reach.CompareAndSwap(reachWaiting, reachSealed)
+}
+
+// waiting reports whether the attempt is still looking for a connection.
+func (a *attempt) waiting() bool { return a.reach.Load() == reachWaiting }
+
+// roundTrip makes the attempt over HTTP.
+func (a *attempt) roundTrip() *result {
+	c := a.call
+	a.trace = httptrace.ClientTrace{GetConn: a.getConn, GotConn: a.gotConn, WroteHeaders: a.wroteHeaders}
+	req := c.requestFor(a, httptrace.WithClientTrace(a.ctx, &a.trace))
+	resp, err := a.carrier.rt.RoundTrip(req)
+	switch {
+	case err != nil || resp == nil:
+		if resp != nil && resp.Body != nil { // against the contract of RoundTripper, but not to be leaked
+			resp.Body.Close()
+		}
+		return a.failed(err)
+	case resp.Body == nil:
+		resp.Body = http.NoBody
+	}
+	return a.answered(resp)
+}
+
+// failed reads a failure to get an answer.
+func (a *attempt) failed(err error) *result {
+	if err == nil {
+		err = errors.New("the transport returned neither an answer nor an error")
+	}
+	r := &result{attempt: a, err: err, seen: seen{reused: a.reused.Load()}}
+	unsent := a.neverSent(false)
+	switch cause := context.Cause(a.ctx); {
+	case cause == errNoConnection && unsent:
+		r.err, r.seen.failure = cause, failedUnsent
+	case cause == errSlow, cause == errNoConnection:
+		r.err, r.seen.failure = cause, failedSlow
+	case cause != nil:
+		r.seen.failure, r.seen.unsent = failedContext, unsent
+	case unsent:
+		r.seen.failure = failedUnsent
+	case a.refuse.Load():
+		r.seen.failure = failedResend
+	case a.reach.Load() == reachUnknown && a.carrier.tr != nil && a.carrier.rt == http.RoundTripper(a.carrier.tr):
+		r.seen.failure = failedRequest // net/http refused it before looking for a connection
+	default:
+		r.seen.failure = failedBroken
+	}
+	return r
+}
+
+// answered reads an answer to its end.
+func (a *attempt) answered(resp *http.Response) *result {
+	c := a.call
+	r := &result{attempt: a, resp: resp, seen: seen{status: resp.StatusCode, reused: a.reused.Load()}}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return r
+	}
+	r.retryAfter, r.stated = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified {
+		r.location = resp.Header.Get("Location")
+		r.seen.redirect = r.location != ""
+	}
+
+	var body []byte
+	var err error
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		r.seen.typed = sameType(c.req.Header.Get("Content-Type"), resp.Header.Get("Content-Type"))
+		if c.req.Method != http.MethodHead {
+			body, err = readAnswer(resp)
+		}
+	} else {
+		body = a.readRefusal(resp)
+		r.seen.sip = hasSIPStatus(body)
+	}
+	resp.Body.Close()
+	switch {
+	case errors.Is(err, errTooLarge):
+		r.err, r.seen.failure = err, failedTooLarge
+	case err != nil && a.ctx.Err() != nil:
+		status := r.seen.status
+		r = a.failed(err)
+		r.seen.status = status
+	case err != nil:
+		r.err, r.seen.failure = err, failedTrunc
+	}
+	if r.err != nil {
+		r.resp = nil
+		return r
+	}
+	resp.Body = &memoryBody{*bytes.NewReader(body)}
+	resp.ContentLength = int64(len(body))
+	return r
+}
+
+// memoryBody is an answer's body that was read already.
+type memoryBody struct{ bytes.Reader }
+
+// Close does nothing: there is nothing to free.
+func (*memoryBody) Close() error { return nil }

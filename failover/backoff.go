@@ -1,0 +1,49 @@
+package failover
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	backoffBase   = 200 * time.Millisecond // the widest wait before the second attempt; doubles with each attempt after it
+	backoffCap    = 5 * time.Second        // wider than any attempt of today's policies reaches
+	retryAfterMax = 2 * time.Second        // a longer Retry-After is the caller's to wait for
+)
+
+// backoff returns the wait before the attempt that follows attempt n (the first is 1): uniform in [0, 200 ms · 2^(n-1)],
+// "full jitter", so that callers that failed together do not come back together. random is uniform in [0, 1).
+func backoff(n int, random float64) time.Duration {
+	width := backoffCap
+	if shift := max(n, 1) - 1; shift < 5 {
+		width = min(backoffBase<<shift, backoffCap)
+	}
+	if !(random >= 0 && random <= 1) { // also NaN
+		random = 1
+	}
+	return time.Duration(random * float64(width))
+}
+
+// parseRetryAfter reads a Retry-After value, seconds or an HTTP date, as the time from now on.
+// Garbage and a date in the past are no statement: ok is false.
+func parseRetryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0, false
+	}
+	if value[0] >= '0' && value[0] <= '9' {
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		const most = int64(365 * 24 * time.Hour / time.Second) // keeps the product far from overflow
+		return time.Duration(min(seconds, most)) * time.Second, true
+	}
+	at, err := http.ParseTime(value)
+	if err != nil || at.Before(now) {
+		return 0, false
+	}
+	return at.Sub(now), true
+}

@@ -1,0 +1,128 @@
+package failover
+
+import (
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	idlePerHost = 100              // connections; net/http's own 2 make a burst of callers dial anew each time
+	idleTimeout = 45 * time.Second // below the minute after which common load balancers drop an idle connection
+	pingTimeout = 2 * time.Second  // HTTP/2: silence before a ping, and the wait for its answer
+)
+
+// carrier is what an attempt is sent through.
+type carrier struct {
+	rt http.RoundTripper
+	tr *http.Transport // at the bottom of rt; nil if it is someone else's matter
+}
+
+// carriers gives each origin the carrier for its attempts. All origins share one until a connection of an origin proves
+// broken; from then on that origin has a clone of its own, so that nothing is sent over what is dead but does not say so.
+// Safe for concurrent use.
+type carriers struct {
+	base carrier
+	wrap func(http.RoundTripper) http.RoundTripper // nil: nothing to wrap with
+
+	mu    sync.Mutex // serialises writers of fresh
+	fresh atomic.Pointer[map[origin]carrier]
+}
+
+func newCarriers(next http.RoundTripper, wrap func(http.RoundTripper) http.RoundTripper) *carriers {
+	c := &carriers{wrap: wrap}
+	if next == nil {
+		next = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second}).DialContext,
+			TLSHandshakeTimeout: dialLimit,
+			ForceAttemptHTTP2:   true,
+		}
+	}
+	if tr, ok := next.(*http.Transport); ok {
+		c.base = c.carry(cloneTransport(tr))
+	} else {
+		c.base = carrier{rt: c.wrapped(next)}
+	}
+	return c
+}
+
+func (c *carriers) carry(tr *http.Transport) carrier { return carrier{rt: c.wrapped(tr), tr: tr} }
+
+func (c *carriers) wrapped(rt http.RoundTripper) http.RoundTripper {
+	if c.wrap == nil {
+		return rt
+	}
+	return c.wrap(rt)
+}
+
+func (c *carriers) of(o origin) carrier {
+	if fresh := c.fresh.Load(); fresh != nil {
+		if got, ok := (*fresh)[o]; ok {
+			return got
+		}
+	}
+	return c.base
+}
+
+// renew gives the origin new connections, unless another call has done so since `used` was taken.
+func (c *carriers) renew(o origin, used carrier) carrier {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.of(o); now.tr == nil || now.tr != used.tr {
+		return now
+	}
+	fresh := c.carry(cloneTransport(c.base.tr))
+	next := map[origin]carrier{}
+	if old := c.fresh.Load(); old != nil {
+		next = maps.Clone(*old)
+		if dead, ok := next[o]; ok {
+			dead.tr.CloseIdleConnections()
+		}
+	}
+	next[o] = fresh
+	c.fresh.Store(&next)
+	return fresh
+}
+
+// closeIdle closes the idle connections of every carrier of our own.
+func (c *carriers) closeIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.base.tr != nil {
+		c.base.tr.CloseIdleConnections()
+	}
+	if fresh := c.fresh.Load(); fresh != nil {
+		for _, f := range *fresh {
+			f.tr.CloseIdleConnections()
+		}
+	}
+}
+
+// cloneTransport copies a transport with connections of its own and fills in what its owner left at zero.
+func cloneTransport(tr *http.Transport) *http.Transport {
+	c := tr.Clone()
+	if _, http2 := c.TLSNextProto["h2"]; http2 {
+		// The map's entry belongs to the original's connection pool. Without it net/http makes one for the clone.
+		c.TLSNextProto, c.ForceAttemptHTTP2 = nil, true
+	}
+	if c.MaxIdleConnsPerHost == 0 {
+		c.MaxIdleConnsPerHost = idlePerHost
+	}
+	if c.IdleConnTimeout == 0 {
+		c.IdleConnTimeout = idleTimeout
+	}
+	if c.HTTP2 == nil {
+		c.HTTP2 = &http.HTTP2Config{}
+	}
+	if c.HTTP2.SendPingTimeout == 0 {
+		c.HTTP2.SendPingTimeout = pingTimeout
+	}
+	if c.HTTP2.PingTimeout == 0 {
+		c.HTTP2.PingTimeout = pingTimeout
+	}
+	return c
+}

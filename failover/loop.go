@@ -1,0 +1,396 @@
+package failover
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// call is one logical call on its way: the loop that makes attempts until an answer stands. Everything but the fields under mu
+// belongs to the goroutine that called.
+type call struct {
+	t        *Transport
+	caller   context.Context // as it came
+	ctx      context.Context // the caller's, with a deadline of our own where it has none
+	cancel   context.CancelFunc
+	deadline time.Time // zero for RTC without a deadline of the caller's
+	info     *Call
+	pol      policy
+	try      func(*attempt) *result
+	inline   bool // an attempt runs on the caller's goroutine, and the call does not end before it
+
+	req    *http.Request // the caller's, never changed; nil for Connect
+	header http.Header   // of Connect, for the region list
+	body   []byte
+
+	kind  hostKind
+	home  origin // where the call was made to
+	host  *hostState
+	first origin // where the first attempt goes
+	probe bool   // the first attempt tries the configured origin for all
+
+	tried   []origin
+	made    int // attempts begun, 451 steps left out
+	pinned  int // 451 steps taken
+	live    []*attempt
+	newest  *attempt
+	pending pending
+	last    *result // the newest failure
+	failed  []failedAt
+	unknown bool // an attempt that is over may have taken effect
+
+	trail    Trail
+	timer    *time.Timer
+	timerSet time.Time
+
+	mu      sync.Mutex
+	over    bool
+	results chan *result
+}
+
+// left is the time to the deadline, negative without one.
+func (c *call) left() time.Duration {
+	if c.deadline.IsZero() {
+		return -1
+	}
+	return max(time.Until(c.deadline), 0)
+}
+
+// failedAt is a failure that may be held against an origin once another one has answered.
+type failedAt struct {
+	origin origin
+	blame  blame
+}
+
+// pending is the attempt that comes next.
+type pending struct {
+	verdict verdict
+	of      *attempt  // the attempt that it follows
+	retry   *result   // its result, nil while it still runs
+	read    *listRead // what it waits for, if anything
+	until   time.Time // the end of the wait, for the list or the backoff
+	origin  origin    // where it goes, once known
+	same    bool      // the same host again
+	wait    time.Duration
+	set     bool
+}
+
+// run makes attempts until one answer stands or none may follow. It returns a result with a response, or an error.
+func (c *call) run() (*result, error) {
+	defer c.finish()
+	if c.ctx.Err() != nil {
+		return nil, c.expired()
+	}
+	c.results = make(chan *result, c.pol.attempts+maxPinned)
+	c.start()
+	c.timer = time.NewTimer(time.Hour)
+	defer c.timer.Stop()
+	c.launch(c.first, 0, carrier{})
+
+	for {
+		c.arm()
+		var read <-chan struct{}
+		if c.pending.set && c.pending.read != nil {
+			read = c.pending.read.done
+		}
+		done := c.ctx.Done()
+		if c.inline && len(c.live) > 0 {
+			done = nil // what the caller's own function has opened must not be lost
+		}
+		var end *result
+		select {
+		case r := <-c.results:
+			end = c.take(r)
+		case <-read:
+			end = c.listed()
+		case <-c.timer.C:
+			end = c.tick(time.Now())
+		case <-done:
+			select {
+			case r := <-c.results: // an answer that is here already counts
+				end = c.take(r)
+			default:
+				return nil, c.expired()
+			}
+		}
+		if end != nil {
+			return c.conclude(end)
+		}
+	}
+}
+
+// launch begins an attempt.
+func (c *call) launch(o origin, wait time.Duration, via carrier) {
+	if c.made == 0 || !c.pending.set || c.pending.verdict.step != stepPinned {
+		c.made++
+	}
+	if via.rt == nil {
+		via = c.t.carriers.of(o)
+	}
+	a := &attempt{call: c, origin: o, carrier: via, info: Attempt{Number: c.made, Origin: o.String(), Start: time.Now(), Wait: wait}}
+	if c.host != nil {
+		a.listSeq = c.host.list.seq.Load()
+	}
+	a.begin()
+	c.pending = pending{}
+	c.tried = append(c.tried, o)
+	c.live = append(c.live, a)
+	c.newest = a
+	if c.inline {
+		c.deliver(a, c.try(a))
+		return
+	}
+	go func() { c.deliver(a, c.try(a)) }()
+}
+
+// deliver hands a result to the loop, or, when the loop has ended, reports it and lets it go.
+func (c *call) deliver(a *attempt, r *result) {
+	r.info = a.info
+	r.info.Duration = time.Since(a.info.Start)
+	r.info.Status, r.info.Err = r.seen.status, scrubError(r.err)
+	a.settleContext(r)
+	c.mu.Lock()
+	over := c.over
+	if !over {
+		c.results <- r // never blocks: there is room for every attempt
+	}
+	c.mu.Unlock()
+	if over {
+		c.lose(r)
+	}
+}
+
+// lose reports an attempt whose call was decided without it.
+func (c *call) lose(r *result) {
+	if r.resp != nil {
+		r.resp.Body.Close()
+	}
+	r.info.Reason = "not needed any more: the call was over"
+	c.report(&r.info)
+}
+
+// finish ends what is still running. Results that arrive from now on are reported by the attempts themselves.
+func (c *call) finish() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	for _, a := range c.live {
+		a.cancel(errLost)
+	}
+	for len(c.results) > 0 {
+		c.lose(<-c.results)
+	}
+	if c.info.Trail != nil {
+		*c.info.Trail = c.trail
+	}
+}
+
+// take reads a result. It returns the one that ends the call, if that is decided.
+func (c *call) take(r *result) *result {
+	a := r.attempt
+	c.live = slices.DeleteFunc(c.live, func(x *attempt) bool { return x == a })
+	v := c.pol.classify(r.seen)
+	c.unknown = c.unknown || v.effect
+	r.info.Reason = v.reason
+	c.trail.Attempts = append(c.trail.Attempts, r.info)
+	a.record = len(c.trail.Attempts)
+	end := c.follow(r, v)
+	c.report(&c.trail.Attempts[a.record-1])
+	return end
+}
+
+// follow decides what follows a result.
+func (c *call) follow(r *result, v verdict) *result {
+	a := r.attempt
+	if v.step == stepDone || v.step == stepStop {
+		return r
+	}
+	c.last = r
+	if v.step == stepRepeat {
+		c.failed = append(c.failed, failedAt{a.origin, v.blame})
+	}
+	switch {
+	case c.pending.set && c.pending.of == a: // it was slow, and failed before the next attempt began
+		c.pending.retry = r
+		return nil
+	case c.pending.set, len(c.live) > 0 && a != c.newest: // it was overtaken: what follows it is on its way
+		return nil
+	case v.step == stepPinned:
+		return c.elsewhere(a, v, r)
+	}
+	return c.again(a, v, r)
+}
+
+// again prepares the attempt that follows a, which came to v. If none may follow, it returns the failure that stands, unless
+// a slower attempt may still answer.
+func (c *call) again(a *attempt, v verdict, r *result) *result {
+	if ok, why := c.pol.mayRepeat(c.made, v); !ok {
+		return c.stand(a, why)
+	}
+	c.pending = pending{set: true, verdict: v, of: a, retry: r}
+	if c.staticPlan() {
+		return c.choose(nil)
+	}
+	now := time.Now()
+	cur, stale := c.host.list.get(now)
+	if cur == nil {
+		if c.pending.read = c.host.list.need(now, c.t.readRegions(c.host, c.authHeader())); c.pending.read != nil {
+			c.pending.until = now.Add(listTimeout + drainTime)
+			return nil
+		}
+	}
+	if stale {
+		c.host.list.readAhead(now, c.readBehind)
+	}
+	return c.choose(cur)
+}
+
+// elsewhere prepares the step that follows a 451: the region list is read anew, and an allowed region asked at once.
+func (c *call) elsewhere(a *attempt, v verdict, r *result) *result {
+	if c.pinned >= maxPinned {
+		return c.stand(a, "the project was sent elsewhere too often")
+	}
+	c.pinned++
+	c.pending = pending{set: true, verdict: v, of: a, retry: r}
+	if c.staticPlan() {
+		return c.choose(nil)
+	}
+	now := time.Now()
+	c.pending.read = c.host.list.needNewer(a.listSeq, now, c.t.readRegions(c.host, c.authHeader()))
+	if c.pending.read == nil {
+		return c.choose(nil)
+	}
+	c.pending.until = now.Add(listTimeout + drainTime)
+	return nil
+}
+
+// listed goes on when the list that the next attempt waited for is there, or will not come.
+func (c *call) listed() *result {
+	read := c.pending.read
+	c.pending.read = nil
+	if isDone(read.done) {
+		return c.choose(read.listing)
+	}
+	return c.choose(nil)
+}
+
+// choose decides where the next attempt goes and when.
+func (c *call) choose(list *listing) *result {
+	p := &c.pending
+	pinned := p.verdict.step == stepPinned
+	var ok bool
+	p.origin, p.same, ok = pickNext(c.planWith(list), c.tried, p.of.origin, !c.pol.rtc && !pinned)
+	switch {
+	case !ok && pinned:
+		return c.stand(p.of, "no allowed region is left to try")
+	case !ok:
+		return c.stand(p.of, "no region is left to try")
+	case pinned:
+		p.until = time.Now()
+		return nil
+	}
+	var retryAfter time.Duration
+	var stated bool
+	if p.retry != nil && p.retry.seen.status == http.StatusServiceUnavailable {
+		retryAfter, stated = p.retry.retryAfter, p.retry.stated
+	}
+	wait, ok, why := c.pol.nextWait(c.made, p.same, retryAfter, stated, c.left(), rand.Float64())
+	if !ok {
+		return c.stand(p.of, why)
+	}
+	if !c.pol.rtc && !c.host.budget.take(time.Now()) {
+		c.trail.BudgetSpent = true
+		return c.stand(p.of, "the local retry budget is spent")
+	}
+	p.wait, p.until = wait, time.Now().Add(wait)
+	return nil
+}
+
+// stand ends the call with the newest failure, because no attempt may follow a. While another attempt is still running, its
+// answer is waited for.
+func (c *call) stand(a *attempt, why string) *result {
+	c.pending = pending{}
+	if a.record > 0 {
+		c.trail.Attempts[a.record-1].Reason += "; " + why
+	}
+	if len(c.live) > 0 {
+		return nil
+	}
+	return c.last
+}
+
+// tick does what is due at a moment that arm chose.
+func (c *call) tick(now time.Time) *result {
+	c.timerSet = time.Time{}
+	if p := &c.pending; p.set && !now.Before(p.until) {
+		if p.read != nil {
+			return c.listed()
+		}
+		via := carrier{}
+		if p.same && p.verdict.broken {
+			via = c.t.carriers.renew(p.origin, p.of.carrier)
+		}
+		c.launch(p.origin, p.wait, via)
+		return nil
+	}
+	a := c.newest
+	if c.pol.rtc || !slices.Contains(c.live, a) {
+		return nil
+	}
+	age := now.Sub(a.info.Start)
+	if age >= dialLimit && a.waiting() {
+		a.cancel(errNoConnection)
+	}
+	if c.pol.patience == 0 || age < c.pol.patience || a.slow {
+		return nil
+	}
+	a.slow = true
+	v := c.pol.classify(seen{failure: failedSlow})
+	if ok, _ := c.pol.mayRepeat(c.made, v); !ok || c.pending.set {
+		return nil // nothing could follow: the attempt has all the time there is
+	}
+	if !c.pol.overtake {
+		if left := c.left(); c.host.budget.canTake(now) && (left < 0 || left > backoffBase<<c.made) {
+			a.cancel(errSlow)
+		}
+		return nil
+	}
+	c.failed = append(c.failed, failedAt{a.origin, v.blame})
+	return c.again(a, v, nil)
+}
+
+// arm sets the timer to the next moment at which something is due.
+func (c *call) arm() {
+	next := c.due()
+	if next.Equal(c.timerSet) {
+		return
+	}
+	c.timerSet = next
+	if next.IsZero() {
+		c.timer.Stop()
+		return
+	}
+	c.timer.Reset(time.Until(next))
+}
+
+func (c *call) due() time.Time {
+	if c.pending.set {
+		return c.pending.until
+	}
+	a := c.newest
+	if c.pol.rtc || !slices.Contains(c.live, a) {
+		return time.Time{}
+	}
+	now := time.Now()
+	dial := a.info.Start.Add(dialLimit)
+	if now.Before(dial) {
+		return dial
+	}
+	if c.pol.patience > 0 && !a.slow {
+		return a.info.Start.Add(c.pol.patience)
+	}
+	return time.Time{}
+}

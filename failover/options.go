@@ -1,0 +1,140 @@
+package failover
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+)
+
+// Option sets up a Transport.
+type Option func(*config) error
+
+type config struct {
+	rules      hostRules
+	fixed      []origin
+	off        bool
+	noPrefetch bool
+	wrap       func(http.RoundTripper) http.RoundTripper
+	onAttempt  func(context.Context, Attempt)
+	log        *slog.Logger
+}
+
+// Off turns failover off: each call gets one attempt. What remains is the reading of whole answers, the deadline, the request
+// id and the step to an allowed region when a project is pinned (451).
+func Off() Option {
+	return func(c *config) error {
+		c.off = true
+		return nil
+	}
+}
+
+// Hosts names hosts beside LiveKit Cloud's that get several attempts and may stand in a region list, for those who run
+// servers of their own: "sfu.example.com", "10.1.2.3", "*.sfu.example.com" (any depth, not the domain itself). Case, port and
+// trailing dot do not count. The default is none: a request to an unknown host is sent once.
+//
+// Such servers are not known to recognise request ids. A create (Keyed) is repeated on them only if it surely did not take
+// effect.
+func Hosts(patterns ...string) Option {
+	return func(c *config) error {
+		for _, p := range patterns {
+			if err := c.rules.opted.add(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Origins names the other regions of those who run their own: URLs such as "https://eu.sfu.example.com", tried in this order
+// after the one that a call was made to. Their hosts count as named by Hosts. A call to a host named by Hosts or Origins goes
+// to these and asks no region list; calls to LiveKit Cloud are not concerned. The default is none: the server's region list
+// is read.
+//
+// The bearer token is sent to each of them.
+func Origins(urls ...string) Option {
+	return func(c *config) error {
+		for _, raw := range urls {
+			o, err := parseOrigin(raw)
+			if err != nil {
+				return fmt.Errorf("failover: origin %q: %w; give a URL such as \"https://eu.sfu.example.com\"", Scrub(raw), err)
+			}
+			if err := c.rules.opted.add(o.host); err != nil {
+				return err
+			}
+			if !contains(c.fixed, o) {
+				c.fixed = append(c.fixed, o)
+			}
+		}
+		return nil
+	}
+}
+
+// CloudAPIHosts names hosts that behave like LiveKit Cloud's API hosts: one origin, no region list, and request ids that are
+// recognised. cloud-api.livekit.io and its environments are known without it.
+func CloudAPIHosts(hosts ...string) Option {
+	return func(c *config) error {
+		for _, h := range hosts {
+			if err := c.rules.api.add(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// WithoutPrefetch keeps the region list from being read ahead of need. By default it is read in the background after the
+// first answered API call of a Cloud project host, and again at most once a minute when it is stale and calls are made, so
+// that a region that is dead as a whole can be left.
+func WithoutPrefetch() Option {
+	return func(c *config) error {
+		c.noPrefetch = true
+		return nil
+	}
+}
+
+// Wrap puts wrap around the transport of every attempt, for tracing, metrics or a proxy of one's own. It is called when a
+// Transport is made, and again with new connections when those of an origin have proven broken. It must pass the request's
+// context on; a middleware that sends a request several times by itself defeats the limits of this package.
+func Wrap(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(c *config) error {
+		if wrap == nil {
+			return fmt.Errorf("failover: Wrap(nil): leave the option out to wrap nothing")
+		}
+		if inner := c.wrap; inner != nil {
+			outer := wrap
+			wrap = func(rt http.RoundTripper) http.RoundTripper { return outer(inner(rt)) }
+		}
+		c.wrap = wrap
+		return nil
+	}
+}
+
+// OnAttempt reports every attempt once when it is over, those that another overtook included, with the context of its call.
+// It is called from any goroutine, possibly after the call has returned, and must not block: the call may wait for it.
+// Several are called in the order given.
+func OnAttempt(f func(context.Context, Attempt)) Option {
+	return func(c *config) error {
+		if f == nil {
+			return fmt.Errorf("failover: OnAttempt(nil): leave the option out to observe nothing")
+		}
+		if first := c.onAttempt; first != nil {
+			second := f
+			f = func(ctx context.Context, a Attempt) { first(ctx, a); second(ctx, a) }
+		}
+		c.onAttempt = f
+		return nil
+	}
+}
+
+// Logger receives what happens below a call: each attempt at debug level, each attempt that another follows at info level,
+// each call that fails at warn level. No record holds a token. The default is silence.
+func Logger(log *slog.Logger) Option {
+	return func(c *config) error {
+		if log == nil {
+			return fmt.Errorf("failover: Logger(nil): leave the option out to log nothing")
+		}
+		c.log = log
+		return nil
+	}
+}

@@ -1,0 +1,225 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// start chooses where the first attempt goes.
+func (c *call) start() {
+	c.first = c.home
+	switch {
+	case c.host == nil:
+	case c.pol.rtc:
+		c.first = c.host.preparedOrigin(c.home)
+	default:
+		c.host.budget.call()
+		mayProbe := c.pol.repeat != Once && c.pol.attempts > 1 // a call that could not be repeated is not risked
+		c.first, c.probe = c.host.health.start(c.home, time.Now(), mayProbe)
+	}
+}
+
+// staticPlan reports whether the origins of the call are known without a region list.
+func (c *call) staticPlan() bool {
+	return !c.kind.listsRegions() || c.kind == optedHost && len(c.t.fixed) > 0
+}
+
+// planWith is the order of origins for the call, given the region list, if there is one.
+func (c *call) planWith(list *listing) []origin {
+	var others []origin
+	switch {
+	case c.kind == optedHost && len(c.t.fixed) > 0:
+		others = c.t.fixed
+	case list != nil:
+		others = list.origins
+	}
+	return plan(c.home, c.first, others)
+}
+
+// plan orders the origins of a call: where it starts, then the others as listed. The configured origin comes before them,
+// unless the call starts elsewhere, since then it is the one that failed lately.
+func plan(configured, first origin, others []origin) []origin {
+	p := append(make([]origin, 0, len(others)+2), first)
+	for _, o := range others {
+		if o != configured && !contains(p, o) {
+			p = append(p, o)
+		}
+	}
+	if first != configured {
+		p = append(p, configured)
+	}
+	return p
+}
+
+// conclude turns the result that ends the call into what the caller gets.
+func (c *call) conclude(r *result) (*result, error) {
+	if r.seen.failure == failedContext {
+		return nil, c.expired()
+	}
+	v := c.pol.classify(r.seen)
+	c.sortAttempts()
+	c.learn(r, v)
+	if v.step != stepDone {
+		c.trail.RetryAfter = r.retryAfter
+		c.trail.OutcomeUnknown = c.mayHaveEffect()
+	}
+	switch {
+	case r.err != nil:
+		return nil, c.fail(r.err)
+	case r.seen.redirect:
+		return nil, c.fail(fmt.Errorf("%s to %s: redirects are not followed, since the token would go along",
+			statusReason(r.seen.status), redirectHost(r.attempt.origin, r.location)))
+	case v.step != stepDone:
+		c.logFailure(statusReason(r.seen.status))
+	}
+	return r, nil
+}
+
+// learn keeps what later calls should know.
+func (c *call) learn(r *result, v verdict) {
+	if c.host == nil || c.pol.rtc {
+		return
+	}
+	now := time.Now()
+	answered := v.step == stepDone || v.step == stepStop && r.seen.status >= 400 && r.seen.status < 500
+	switch {
+	case !answered:
+		c.giveUpProbe()
+	case c.pinned > 0 && r.attempt.origin != c.home:
+		if cur, _ := c.host.list.get(now); cur != nil {
+			c.host.health.pin(r.attempt.origin, cur.fresh)
+		}
+	default:
+		worst := blameNone
+		for _, f := range c.failed {
+			if f.origin == c.first {
+				worst = max(worst, f.blame)
+			}
+		}
+		c.host.health.report(c.home, c.first, r.attempt.origin, worst, c.probe, now)
+	}
+	if answered && c.kind == projectHost && !c.t.noPrefetch {
+		c.host.list.readAhead(now, c.readBehind)
+	}
+}
+
+func (c *call) readBehind() func(*listRead) { return c.t.readRegions(c.host, c.authHeader()) }
+
+func (c *call) giveUpProbe() {
+	if c.probe {
+		c.host.health.release(time.Now())
+	}
+}
+
+// mayHaveEffect seals what is still running and reports whether any attempt may have taken effect. A connection has none.
+func (c *call) mayHaveEffect() bool {
+	effect := c.unknown
+	for _, a := range c.live {
+		effect = !a.neverSent(true) || effect
+	}
+	return effect && !c.pol.rtc
+}
+
+// expired is the error of a call whose context is done.
+func (c *call) expired() error {
+	err := c.ctx.Err()
+	if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	c.trail.OutcomeUnknown = c.mayHaveEffect()
+	for _, a := range c.live {
+		info := a.info
+		info.Duration = time.Since(info.Start)
+		info.Err, info.Reason = c.ctx.Err(), "no answer when the call ended"
+		c.trail.Attempts = append(c.trail.Attempts, info)
+	}
+	if c.host != nil {
+		c.giveUpProbe()
+	}
+	return c.fail(err)
+}
+
+func (c *call) fail(err error) error {
+	c.sortAttempts()
+	e := &Error{Trail: c.trail, Op: c.name(), Host: c.home.host, Err: scrubError(err)}
+	e.Attempts = slices.Clone(e.Attempts)
+	c.logFailure(e.Err.Error())
+	return e
+}
+
+// sortAttempts puts the trail in the order in which the attempts began. No attempt's record is looked up after that.
+func (c *call) sortAttempts() {
+	slices.SortStableFunc(c.trail.Attempts, func(a, b Attempt) int { return a.Start.Compare(b.Start) })
+}
+
+// name is what was called, for an error or a log.
+func (c *call) name() string {
+	if c.req == nil {
+		return "connect"
+	}
+	return c.req.Method + " " + c.req.URL.Path
+}
+
+// authHeader is the header of the call for a read of the region list. A WebSocket client may carry its token in the URL.
+func (c *call) authHeader() http.Header {
+	if c.req == nil {
+		return c.header
+	}
+	if c.req.Header.Get("Authorization") == "" {
+		if token := c.req.URL.Query().Get("access_token"); token != "" && c.pol.rtc {
+			h := c.req.Header.Clone()
+			h.Set("Authorization", "Bearer "+token)
+			return h
+		}
+	}
+	return c.req.Header
+}
+
+// redirectHost is where a redirect points, without the rest of the URL, which may hold anything.
+func redirectHost(from origin, location string) string {
+	u, err := url.Parse(location)
+	switch {
+	case err != nil:
+		return "an unreadable URL"
+	case u.Host == "":
+		return "another path of " + from.host
+	}
+	return Scrub(u.Scheme + "://" + u.Host)
+}
+
+// report tells the observer and the log of an attempt that is over.
+func (c *call) report(a *Attempt) {
+	if c.t.onAttempt != nil {
+		c.t.onAttempt(c.caller, *a)
+	}
+	if !c.t.log.Enabled(c.caller, slog.LevelDebug) {
+		return
+	}
+	attrs := append(c.logAttrs(), slog.Int("attempt", a.Number), slog.String("origin", a.Origin), slog.String("result", a.Reason),
+		slog.Duration("duration", a.Duration), slog.Duration("wait", a.Wait))
+	if a.Status != 0 {
+		attrs = append(attrs, slog.Int("status", a.Status))
+	}
+	if a.Err != nil {
+		attrs = append(attrs, slog.String("error", a.Err.Error()))
+	}
+	c.t.log.LogAttrs(c.caller, slog.LevelDebug, "attempt", attrs...)
+}
+
+func (c *call) logFailure(what string) {
+	if !c.t.log.Enabled(c.caller, slog.LevelWarn) {
+		return
+	}
+	c.t.log.LogAttrs(c.caller, slog.LevelWarn, "call failed", append(c.logAttrs(), slog.Int("attempts", len(c.trail.Attempts)),
+		slog.Bool("outcome_unknown", c.trail.OutcomeUnknown), slog.String("error", Scrub(what)))...)
+}
+
+func (c *call) logAttrs() []slog.Attr {
+	return []slog.Attr{slog.String("call", c.name()), slog.String("host", c.home.host), slog.String("request_id", c.trail.RequestID)}
+}

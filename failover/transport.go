@@ -1,0 +1,272 @@
+package failover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Transport is an http.RoundTripper that survives a lost request, a dead region and a pinned project. It can stand under any
+// http.Client; package lkrpc puts it under every LiveKit API. Paths under /twirp and /rtc get the policies of this package;
+// any other request passes through once, untouched. Safe for concurrent use.
+type Transport struct {
+	config
+	carriers   *carriers
+	background context.Context // of reads that no call owns
+	end        context.CancelFunc
+
+	mu    sync.RWMutex
+	hosts map[origin]*hostState
+}
+
+// hostState is what is remembered of one configured origin.
+type hostState struct {
+	origin   origin
+	list     regionList
+	health   health
+	budget   budget
+	mu       sync.Mutex
+	prepared bool // the next Connect begins with the list's first region
+}
+
+// New returns a Transport that sends its attempts through next.
+//
+// nil is an *http.Transport with this package's settings and the environment's proxy. An *http.Transport is cloned, never
+// changed, and the clone's zero fields are set: 100 idle connections per host, kept for 45 s; HTTP/2 pings after 2 s of
+// silence, answered within 2 s. Any other RoundTripper is used as it is; a repeat on a host whose connection broke then gets
+// whatever connection it chooses, and fresh ones are its owner's matter.
+//
+// An error names the option that is wrong.
+func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
+	t := &Transport{hosts: make(map[origin]*hostState)}
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("failover: option %d is nil", i+1)
+		}
+		if err := opt(&t.config); err != nil {
+			return nil, err
+		}
+	}
+	if tr, ok := next.(*http.Transport); ok && tr == nil {
+		return nil, errors.New("failover: the *http.Transport is nil; pass a plain nil for the default transport")
+	}
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	t.carriers = newCarriers(next, t.wrap)
+	t.background, t.end = context.WithCancel(context.Background())
+	return t, nil
+}
+
+// SeveralAttempts reports whether API calls to the host of a URL get more than one attempt.
+func (t *Transport) SeveralAttempts(serverURL string) bool {
+	o, err := parseOrigin(serverURL)
+	return err == nil && !t.off && t.rules.kind(hostName(o.host)) != foreignHost
+}
+
+// Close ends the background reads and closes idle connections. Calls that are running go on; later ones fail. It returns nil.
+func (t *Transport) Close() error {
+	t.end()
+	t.carriers.closeIdle()
+	return nil
+}
+
+// RoundTrip implements http.RoundTripper. The request is not changed, its body is closed on every path, and the answer's body
+// is in memory already, so that closing it frees nothing and a broken connection cannot cut it short. (The exceptions pass
+// through as they are: 101 answers, whose body is the connection, and paths neither Twirp nor RTC.) An error is an *Error.
+//
+// It returns by the deadline of the request's context. Without one, an API call gets 10 s for each possible attempt.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.checkRequest(req); err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	kind := kindOfPath(req.URL.Path)
+	home, err := originOf(req.URL)
+	if kind == otherPath || err != nil {
+		return t.carriers.base.rt.RoundTrip(req)
+	}
+	c := &call{t: t, caller: req.Context(), ctx: req.Context(), req: req, info: callOf(req.Context()), home: home}
+	c.kind = t.rules.kind(hostName(home.host))
+	c.host = t.hostState(home, c.kind)
+	c.try = (*attempt).roundTrip
+	if kind == rtcPath {
+		c.pol = rtcPolicy(c.kind, t.off || c.info.Off)
+		c.deadline, _ = c.ctx.Deadline()
+	} else if err := c.prepareAPI(); err != nil {
+		closeBody(req)
+		return nil, c.refuse(err)
+	}
+	if c.cancel != nil {
+		defer c.cancel()
+	}
+	if err := c.readBody(); err != nil {
+		return nil, c.refuse(err)
+	}
+	r, err := c.run()
+	if err != nil {
+		return nil, err
+	}
+	r.resp.Request = req
+	return r.resp, nil
+}
+
+func (t *Transport) checkRequest(req *http.Request) error {
+	switch {
+	case t.background.Err() != nil:
+		return errClosed
+	case req.URL == nil:
+		return errors.New("failover: the request has no URL")
+	case req.Header == nil:
+		return errors.New("failover: the request has no header map")
+	}
+	return nil
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		req.Body.Close()
+	}
+}
+
+// prepareAPI sets the policy, the deadline and the request id of an API call.
+func (c *call) prepareAPI() error {
+	left := time.Duration(-1)
+	deadline, ok := c.ctx.Deadline()
+	if ok {
+		left = max(time.Until(deadline), 0)
+	}
+	c.pol = apiPolicy(c.kind, c.info, c.t.off || c.info.Off, left)
+	if !ok {
+		deadline = time.Now().Add(c.pol.callTime(c.info.Floor))
+		c.ctx, c.cancel = context.WithDeadline(c.ctx, deadline)
+	}
+	c.deadline = deadline
+	if c.trail.RequestID = c.info.RequestID; c.trail.RequestID == "" {
+		c.trail.RequestID = uuid.NewString()
+		return nil
+	}
+	return CheckRequestID(c.trail.RequestID)
+}
+
+// refuse is the error of a call of which nothing was sent.
+func (c *call) refuse(err error) error {
+	if c.info.Trail != nil {
+		*c.info.Trail = c.trail
+	}
+	return c.fail(err)
+}
+
+// readBody takes the request's body into memory, so that each attempt sends the same bytes, and an attempt that outlives the
+// call does not read from what the caller owns again by then.
+func (c *call) readBody() error {
+	if c.req.Body == nil || c.req.Body == http.NoBody {
+		return nil
+	}
+	if c.req.GetBody != nil { // net/http sets it for bodies in memory: reading those cannot hang
+		return c.fill()
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.fill() }()
+	select {
+	case err := <-done:
+		return err
+	case <-c.ctx.Done():
+		go func() { // closing ends the read of a pipe; it may itself hang
+			c.req.Body.Close()
+		}()
+		return c.ctx.Err()
+	}
+}
+
+func (c *call) fill() error {
+	defer c.req.Body.Close()
+	var body []byte
+	var err error
+	if n := c.req.ContentLength; n > 0 && n <= maxAnswer {
+		body = make([]byte, n)
+		_, err = io.ReadFull(c.req.Body, body)
+	} else {
+		body, err = io.ReadAll(c.req.Body)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the request's body: %w", err)
+	}
+	c.body = body
+	return nil
+}
+
+// hostState returns the memory of a configured origin. Origins that get one attempt and no region list need none.
+func (t *Transport) hostState(o origin, kind hostKind) *hostState {
+	if kind == foreignHost {
+		return nil
+	}
+	t.mu.RLock()
+	h := t.hosts[o]
+	t.mu.RUnlock()
+	if h != nil {
+		return h
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h = t.hosts[o]; h == nil {
+		h = &hostState{origin: o}
+		t.hosts[o] = h
+	}
+	return h
+}
+
+// requestFor makes the request of one attempt: the caller's, sent to the attempt's origin.
+func (c *call) requestFor(a *attempt, ctx context.Context) *http.Request {
+	req := c.req.WithContext(ctx)
+	req.Header = c.headerFor()
+	if a.origin != c.home {
+		u := *c.req.URL
+		u.Scheme, u.Host = a.origin.scheme, a.origin.host
+		req.URL, req.Host = &u, ""
+	}
+	req.Body, req.GetBody, req.ContentLength = http.NoBody, nil, 0
+	if len(c.body) > 0 {
+		a.body.Reset(c.body)
+		req.Body, req.GetBody, req.ContentLength = io.NopCloser(&a.body), a.getBody, int64(len(c.body))
+	}
+	req.TransferEncoding = nil
+	return req
+}
+
+// timeoutHeader tells a Twirp server how long its answer is of use, in milliseconds.
+const timeoutHeader = "X-Twirp-Timeout-Ms"
+
+// timeoutSlack keeps the server's clock from ending a call just before the client's own deadline does.
+const timeoutSlack = 250 * time.Millisecond
+
+// millis writes a duration as whole milliseconds, at least one.
+func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
+
+// headerFor returns the header of an attempt that begins now.
+func (c *call) headerFor() http.Header {
+	h := c.req.Header.Clone()
+	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := h[name]; ok {
+			// net/http re-sends requests with these names by itself. It looks for this spelling; servers do not care.
+			delete(h, name)
+			h[lowerNames[name]] = values
+		}
+	}
+	if c.pol.rtc {
+		return h
+	}
+	one := []string{c.trail.RequestID, millis(time.Until(c.deadline) + timeoutSlack)}
+	h[RequestIDHeader], h[timeoutHeader] = one[:1:1], one[1:2:2]
+	return h
+}
+
+var lowerNames = map[string]string{"Idempotency-Key": "idempotency-key", "X-Idempotency-Key": "x-idempotency-key"}
