@@ -1,0 +1,274 @@
+package lkrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/lkrpc/lkrpc/proto/livekit"
+	"github.com/twitchtv/twirp"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	ensureRounds = 4                      // looks, each followed by what it calls for
+	ensurePause  = 500 * time.Millisecond // before another look; longer than a server outlives a call's X-Twirp-Timeout-Ms
+	createTime   = 5 * time.Second        // of one creation, before it is looked up
+	settleLooks  = 5                      // looks for the dispatch that a new room was created with
+	settlePause  = 100 * time.Millisecond
+)
+
+// ErrCannotTell is why EnsureDispatch gave up: whether the agent is dispatched already could not be found out. errors.As finds
+// the look-up's *Error in it. Calling again is right; taking it for "no agent" is not.
+var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatched")
+
+// EnsureDispatch sees to it that an agent of this name is dispatched to this room, once, on any LiveKit server. created tells
+// whether this call brought that about; otherwise the dispatch that was there is returned. AgentName and Room are required;
+// the other fields count only if a dispatch is created.
+//
+// A dispatch counts as there unless it was deleted or all its jobs have ended. One of another deployment is another one.
+//
+// A room that does not exist is created together with the dispatch. That starts no unnamed agents; a plain CreateDispatch into
+// a new room would. In a room that exists the dispatch is created unless it is found there. A creation whose outcome is
+// unknown is looked up, and sent again with the same request id if it did not happen.
+//
+// Callers of one Client that want the same agent in the same room at the same time share one flight; exactly one of them gets
+// created=true, and each gets a copy of its own. A caller whose context ends stops waiting, and the flight goes on for the
+// others. Two processes at the same time are not kept apart: in a room that exists, both may look before either creates, and
+// two agents join. Give such rooms their agent at creation, or let one process decide.
+//
+// Success means that the dispatch was accepted, no more. A job comes only if a worker of that name is registered, and none ever
+// comes to a dispatch made while there was none: WaitForAgent tells.
+//
+// Errors are *Error, or wrap one and ErrCannotTell.
+func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (d *livekit.AgentDispatch, created bool, err error) {
+	switch {
+	case req == nil:
+		return nil, false, ensureError("the request is nil")
+	case req.GetAgentName() == "":
+		return nil, false, ensureError("the request names no agent: set AgentName")
+	case req.GetRoom() == "":
+		return nil, false, ensureError("the request names no room: set Room")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, contextError(err, &outgoing{}).named(ensureName)
+	}
+	f := c.flights.join(ctx, flightKey{req.GetRoom(), req.GetAgentName(), req.GetDeployment()}, func(ctx context.Context, f *flight) {
+		e := ensuring{c: c, req: proto.CloneOf(req), flight: f}
+		f.dispatch, f.created, f.err = e.run(ctx)
+	})
+	defer c.flights.leave(f)
+	select {
+	case <-f.done:
+	case <-ctx.Done():
+		e := contextError(ctx.Err(), &outgoing{}).named(ensureName)
+		e.OutcomeUnknown = f.creating.Load()
+		return nil, false, e
+	}
+	if f.err != nil {
+		return nil, false, f.err
+	}
+	return proto.CloneOf(f.dispatch), f.created && f.claimed.CompareAndSwap(false, true), nil
+}
+
+var ensureName = methodName{"AgentDispatchService", "EnsureDispatch"}
+
+func ensureError(msg string) error {
+	return localError(twirp.InvalidArgument, msg, nil).named(ensureName)
+}
+
+// ensuring is one EnsureDispatch on its way.
+type ensuring struct {
+	c       *Client
+	req     *livekit.CreateAgentDispatchRequest
+	flight  *flight
+	unknown error // the newest creation whose outcome is unknown
+}
+
+// run looks, does what the look calls for, and looks again where that told nothing.
+func (e *ensuring) run(ctx context.Context) (*livekit.AgentDispatch, bool, error) {
+	if _, ok := requestID(ctx); !ok {
+		ctx = WithRequestID(ctx, uuid.NewString()) // every creation of this flight is the same one
+	}
+	var failure error
+	for round := range ensureRounds {
+		if round > 0 {
+			if err := pause(ctx, ensurePause); err != nil {
+				break
+			}
+		}
+		d, created, err := e.round(ctx)
+		if err == nil {
+			return d, created, nil
+		}
+		failure = err
+		if !worthAnotherLook(err) {
+			return nil, false, err
+		}
+	}
+	return nil, false, failure
+}
+
+// round is one look and what follows from it.
+func (e *ensuring) round(ctx context.Context) (d *livekit.AgentDispatch, created bool, err error) {
+	exists, err := e.roomExists(ctx)
+	if err != nil {
+		return nil, false, cannotTell(err)
+	}
+	fresh := false
+	if !exists {
+		if err := e.createRoom(ctx); err != nil {
+			return nil, false, err
+		}
+		fresh = true
+	}
+	for look := range settleLooks {
+		d, err = e.find(ctx)
+		if err != nil {
+			return nil, false, cannotTell(err)
+		}
+		if d != nil {
+			return d, fresh || e.unknown != nil, nil
+		}
+		if !fresh || look == settleLooks-1 || pause(ctx, settlePause<<look) != nil {
+			break
+		}
+	}
+	d, err = e.create(ctx)
+	return d, err == nil, err
+}
+
+func (e *ensuring) roomExists(ctx context.Context) (bool, error) {
+	list, err := e.c.Room.ListRooms(ctx, &livekit.ListRoomsRequest{Names: []string{e.req.GetRoom()}})
+	if err != nil {
+		return false, err
+	}
+	for _, room := range list.GetRooms() {
+		if room.GetName() == e.req.GetRoom() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// createRoom makes the room with the agent in it. If another caller was faster, that changes nothing in the other's room, and
+// the look that follows tells.
+func (e *ensuring) createRoom(ctx context.Context) error {
+	_, err := e.creating(ctx, func(ctx context.Context) (*livekit.AgentDispatch, error) {
+		_, err := e.c.Room.CreateRoom(ctx, &livekit.CreateRoomRequest{
+			Name: e.req.GetRoom(),
+			Agents: []*livekit.RoomAgentDispatch{{
+				AgentName:     e.req.GetAgentName(),
+				Metadata:      e.req.GetMetadata(),
+				RestartPolicy: e.req.GetRestartPolicy(),
+				Deployment:    e.req.GetDeployment(),
+				Attributes:    e.req.GetAttributes(),
+				ThreadId:      e.req.GetThreadId(),
+			}},
+		})
+		return nil, err
+	})
+	return err
+}
+
+// find returns the dispatch that makes another one superfluous, or nil.
+func (e *ensuring) find(ctx context.Context) (*livekit.AgentDispatch, error) {
+	list, err := e.c.AgentDispatch.ListDispatch(ctx, &livekit.ListAgentDispatchRequest{Room: e.req.GetRoom()})
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range list.GetAgentDispatches() {
+		if d.GetAgentName() == e.req.GetAgentName() && d.GetDeployment() == e.req.GetDeployment() && isLive(d) {
+			return d, nil
+		}
+	}
+	return nil, nil
+}
+
+// create sends CreateDispatch as Once: on a server that does not know request ids, repeating it blindly makes two agents.
+func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
+	return e.creating(ctx, func(ctx context.Context) (*livekit.AgentDispatch, error) {
+		return e.c.AgentDispatch.CreateDispatch(sentOnce(ctx), e.req)
+	})
+}
+
+// creating runs one creation, and keeps in mind whether it may have happened although it failed.
+func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*livekit.AgentDispatch, error)) (*livekit.AgentDispatch, error) {
+	limited, cancel := context.WithTimeout(ctx, createTime)
+	defer cancel()
+	e.flight.creating.Store(true)
+	d, err := do(limited)
+	var failed *Error
+	switch {
+	case err == nil:
+		e.flight.creating.Store(false)
+	case errors.As(err, &failed) && failed.OutcomeUnknown:
+		e.unknown = err
+	case e.unknown == nil:
+		e.flight.creating.Store(false)
+	}
+	return d, err
+}
+
+// worthAnotherLook reports whether a failed round may go better a second time: a look-up failed, or a creation's outcome is
+// unknown.
+func worthAnotherLook(err error) bool {
+	var failed *Error
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch failed.Code() {
+	case twirp.Unauthenticated, twirp.PermissionDenied, twirp.InvalidArgument, twirp.Canceled:
+		return false
+	}
+	return failed.OutcomeUnknown || errors.Is(err, ErrCannotTell)
+}
+
+func cannotTell(err error) error { return fmt.Errorf("%w: %w", ErrCannotTell, err) }
+
+// isLive reports whether a dispatch still stands for an agent: it was not deleted, and not all its jobs have ended.
+func isLive(d *livekit.AgentDispatch) bool {
+	if d.GetState().GetDeletedAt() != 0 {
+		return false
+	}
+	jobs := d.GetState().GetJobs()
+	for _, job := range jobs {
+		if !hasEnded(job) {
+			return true
+		}
+	}
+	return len(jobs) == 0
+}
+
+func hasEnded(job *livekit.Job) bool {
+	switch job.GetState().GetStatus() {
+	case livekit.JobStatus_JS_SUCCESS, livekit.JobStatus_JS_FAILED, livekit.JobStatus_JS_CANCELLED:
+		return true
+	}
+	return false
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type sentOnceKey struct{}
+
+// sentOnce makes a CreateDispatch of the context go out as Once.
+func sentOnce(ctx context.Context) context.Context {
+	return context.WithValue(ctx, sentOnceKey{}, true)
+}
+
+func isSentOnce(ctx context.Context) bool {
+	on, _ := ctx.Value(sentOnceKey{}).(bool)
+	return on
+}

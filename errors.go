@@ -1,0 +1,269 @@
+package lkrpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lkrpc/lkrpc/failover"
+	"github.com/twitchtv/twirp"
+)
+
+// Error is what every failed call returns: a twirp.Error with what a person needs to know of the failure. Get at it with
+// errors.As. errors.Is sees through it to the context's error, where the caller's own context ended the call, and to errors of
+// the transport. No text of it holds a token or a secret.
+//
+// An Error is not changed after it was returned, so reading it is safe for concurrent use.
+type Error struct {
+	Service string // "RoomService"
+	Method  string // "CreateRoom"
+
+	// HTTPStatus is the status of the answer that the call ended with, 0 if it ended without one.
+	HTTPStatus int
+	// RetryAfter is how long the server asks to stay away (429, 503). 0: it said nothing.
+	RetryAfter time.Duration
+	// RequestID is the X-Livekit-Request-Id of the call: what LiveKit's support wants to know. Empty if nothing was sent.
+	RequestID string
+	// OutcomeUnknown is set when at least one attempt may have taken effect. Do not take such a failure for "it did not happen":
+	// look, or repeat it with WithRequestID on LiveKit Cloud. For calls that only read it says nothing.
+	OutcomeUnknown bool
+	// Attempts are the requests of the call, in the order they began.
+	Attempts []failover.Attempt
+
+	code  twirp.ErrorCode
+	msg   string
+	meta  map[string]string
+	cause error
+}
+
+// Code returns the Twirp code: the server's, unavailable for a transport that failed and for a gateway's 502 to 504 and 520 to
+// 524, deadline_exceeded or canceled if the caller's context ended the call, invalid_argument for a request that was not sent.
+func (e *Error) Code() twirp.ErrorCode { return e.code }
+
+// Msg returns the server's message, or ours.
+func (e *Error) Msg() string { return e.msg }
+
+// Meta returns the server's metadata of this key, or "".
+func (e *Error) Meta(key string) string { return e.meta[key] }
+
+// MetaMap returns a copy of the server's metadata.
+func (e *Error) MetaMap() map[string]string { return maps.Clone(e.meta) }
+
+// WithMeta returns a copy with one more entry.
+func (e *Error) WithMeta(key, value string) twirp.Error {
+	c := *e
+	c.meta = maps.Clone(e.meta)
+	if c.meta == nil {
+		c.meta = map[string]string{}
+	}
+	c.meta[key] = value
+	return &c
+}
+
+// Unwrap returns what caused the error on this side, or nil: a server's error has no cause here.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Error names the method, the code and the message, whether the call may have taken effect, the request id and each attempt.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "twirp error %s: %s/%s: %s", e.code, e.Service, e.Method, e.msg)
+	if e.OutcomeUnknown {
+		b.WriteString(" [outcome unknown: it may have taken effect]")
+	}
+	if e.RetryAfter > 0 {
+		fmt.Fprintf(&b, " [retry after %v]", e.RetryAfter)
+	}
+	if e.RequestID != "" {
+		fmt.Fprintf(&b, " [request id %s]", e.RequestID)
+	}
+	for _, a := range e.Attempts {
+		fmt.Fprintf(&b, " [attempt %v]", a)
+	}
+	return b.String()
+}
+
+// SIPStatus returns the SIP status with which a call ended: 486, "Busy Here". ok is false if err is no such error.
+func SIPStatus(err error) (code int, reason string, ok bool) {
+	var e twirp.Error
+	if !errors.As(err, &e) {
+		return 0, "", false
+	}
+	code, convErr := strconv.Atoi(e.Meta("sip_status_code"))
+	if convErr != nil || code < 100 || code > 699 {
+		return 0, "", false
+	}
+	return code, e.Meta("sip_status"), true
+}
+
+func (e *Error) named(n methodName) *Error {
+	e.Service, e.Method = n.service, n.method
+	return e
+}
+
+func (e *Error) withTrail(t *failover.Trail) *Error {
+	e.RequestID, e.OutcomeUnknown, e.RetryAfter, e.Attempts = t.RequestID, t.OutcomeUnknown, t.RetryAfter, t.Attempts
+	if t.BudgetSpent {
+		e.msg += " (not repeated: the local retry budget is spent)"
+	}
+	return e
+}
+
+// localError is the error of a call that was not sent.
+func localError(code twirp.ErrorCode, msg string, cause error) *Error {
+	return &Error{code: code, msg: msg, cause: cause}
+}
+
+// contextError is the error of a call that the caller's context ended.
+func contextError(err error, out *outgoing) *Error {
+	code := twirp.Canceled
+	if errors.Is(err, context.DeadlineExceeded) {
+		code = twirp.DeadlineExceeded
+	}
+	return (&Error{code: code, msg: failover.Scrub(err.Error()), cause: err}).withTrail(&out.trail)
+}
+
+// transportError is the error of a call that has no answer.
+func transportError(err error, out *outgoing) *Error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return contextError(causeOf(err), out)
+	}
+	e := &Error{code: twirp.Unavailable, msg: failover.Scrub(causeOf(err).Error()), cause: err}
+	if attempts := out.trail.Attempts; len(attempts) > 0 {
+		e.HTTPStatus = attempts[len(attempts)-1].Status
+	}
+	return e.withTrail(&out.trail)
+}
+
+// causeOf takes the failover layer's error apart: what it says beside its cause is in the Error's own fields.
+func causeOf(err error) error {
+	var f *failover.Error
+	if errors.As(err, &f) {
+		return f.Err
+	}
+	return err
+}
+
+// errorOf makes an *Error of whatever the generated client returned.
+func errorOf(err error, out *outgoing) *Error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	// The answer stood, but could not be decoded; or the request could not be encoded.
+	e = &Error{code: twirp.Internal, msg: failover.Scrub(err.Error()), cause: err}
+	e.withTrail(&out.trail)
+	if attempts := out.trail.Attempts; len(attempts) > 0 {
+		e.HTTPStatus, e.OutcomeUnknown = attempts[len(attempts)-1].Status, true
+		e.msg = fmt.Sprintf("the answer with status %d is no readable protobuf: %s", e.HTTPStatus, e.msg)
+	}
+	return e
+}
+
+// answerError returns nil for an answer that holds the result, else what the answer says.
+func answerError(resp *http.Response, out *outgoing) *Error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode == http.StatusOK && kind == "application/protobuf" {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	e := readError(resp.StatusCode, resp.Header.Get("Content-Type"), body).withTrail(&out.trail)
+	e.HTTPStatus = resp.StatusCode
+	return e
+}
+
+// readError reads the body of an error: Twirp's JSON, a gateway's JSON, or text that is not ours.
+func readError(status int, contentType string, body []byte) *Error {
+	if status >= 200 && status < 300 {
+		return &Error{code: twirp.Internal, msg: fmt.Sprintf("status %d with type %q instead of protobuf: %s", status, failover.Scrub(contentType), excerpt(body))}
+	}
+	var t struct {
+		Code    string         `json:"code"`
+		Msg     string         `json:"msg"`
+		Message string         `json:"message"`
+		Error   any            `json:"error"`
+		Meta    map[string]any `json:"meta"`
+	}
+	if json.Unmarshal(body, &t) != nil {
+		return &Error{code: codeOf(status), msg: strings.TrimSuffix(httpReason(status)+": "+excerpt(body), ": ")}
+	}
+	e := &Error{code: twirp.ErrorCode(t.Code), msg: failover.Scrub(t.Msg)}
+	if !twirp.IsValidErrorCode(e.code) || e.code == twirp.NoError {
+		e.code = codeOf(status)
+	}
+	if text, _ := t.Error.(string); e.msg == "" {
+		e.msg = excerpt([]byte(first(t.Message, text, httpReason(status))))
+	}
+	for key, value := range t.Meta {
+		if e.meta == nil {
+			e.meta = make(map[string]string, len(t.Meta))
+		}
+		text, ok := value.(string)
+		if !ok {
+			text = fmt.Sprint(value)
+		}
+		e.meta[failover.Scrub(key)] = failover.Scrub(text)
+	}
+	return e
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// codeOf is the Twirp code for a status that came without one, as Twirp's own clients choose it; a CDN's 520 to 524 count as
+// unavailable like a gateway's 502 to 504.
+func codeOf(status int) twirp.ErrorCode {
+	switch {
+	case status >= 300 && status < 400:
+		return twirp.Internal
+	case status == http.StatusBadRequest:
+		return twirp.Internal // a Twirp server says bad_route, malformed or invalid_argument itself
+	case status == http.StatusUnauthorized:
+		return twirp.Unauthenticated
+	case status == http.StatusForbidden, status == http.StatusUnavailableForLegalReasons:
+		return twirp.PermissionDenied
+	case status == http.StatusNotFound:
+		return twirp.BadRoute
+	case status == http.StatusTooManyRequests:
+		return twirp.ResourceExhausted
+	case status >= 502 && status <= 504, status >= 520 && status <= 529:
+		return twirp.Unavailable
+	}
+	return twirp.Unknown
+}
+
+func httpReason(status int) string {
+	return strings.TrimSpace("HTTP " + strconv.Itoa(status) + " " + http.StatusText(status))
+}
+
+// maxExcerpt is how much of a foreign text an error quotes, in bytes.
+const maxExcerpt = 200
+
+// excerpt quotes the beginning of a text that is not ours: one line, printable, without tokens.
+func excerpt(body []byte) string {
+	text := failover.Scrub(strings.ToValidUTF8(string(body[:min(len(body), 4<<10)]), "?"))
+	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	if len(text) <= maxExcerpt {
+		return text
+	}
+	cut := maxExcerpt
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}

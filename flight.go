@@ -1,0 +1,79 @@
+package lkrpc
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lkrpc/lkrpc/proto/livekit"
+)
+
+// flightKey is what two callers of EnsureDispatch must have in common to share a flight.
+type flightKey struct{ room, agent, deployment string }
+
+// flight is one EnsureDispatch for all who wait for it.
+type flight struct {
+	key      flightKey
+	cancel   context.CancelFunc
+	waiting  int         // under flights.mu
+	creating atomic.Bool // a creation is under way, or its outcome is unknown
+	claimed  atomic.Bool // a caller was told created=true
+
+	done     chan struct{} // closed when what follows is set
+	dispatch *livekit.AgentDispatch
+	created  bool
+	err      error
+}
+
+// flights are those in the air. Safe for concurrent use; the zero value is empty.
+type flights struct {
+	mu  sync.Mutex
+	air map[flightKey]*flight
+}
+
+// join returns the flight for key, which do runs if there is none. do gets the values of the first caller's context, but ends
+// only when nobody waits any more. Each join is followed by one leave.
+func (fs *flights) join(ctx context.Context, key flightKey, do func(context.Context, *flight)) *flight {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f := fs.air[key]; f != nil {
+		f.waiting++
+		return f
+	}
+	if fs.air == nil {
+		fs.air = make(map[flightKey]*flight)
+	}
+	f := &flight{key: key, waiting: 1, done: make(chan struct{})}
+	fs.air[key] = f
+	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer f.cancel()
+		do(ctx, f)
+		fs.land(f)
+		close(f.done)
+	}()
+	return f
+}
+
+// leave ends a caller's wait. When the last one leaves before the flight is over, it is cancelled, and the next caller begins
+// another.
+func (fs *flights) leave(f *flight) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if f.waiting--; f.waiting == 0 {
+		f.cancel()
+		fs.remove(f)
+	}
+}
+
+func (fs *flights) land(f *flight) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.remove(f)
+}
+
+func (fs *flights) remove(f *flight) {
+	if fs.air[f.key] == f {
+		delete(fs.air, f.key)
+	}
+}

@@ -1,0 +1,107 @@
+package lkrpc
+
+import (
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/lkrpc/lkrpc/failover"
+	"github.com/twitchtv/twirp"
+)
+
+// Option sets up a Client.
+type Option func(*config) error
+
+type config struct {
+	transport    http.RoundTripper
+	failover     []failover.Option
+	header       http.Header
+	interceptors []twirp.Interceptor
+}
+
+// WithHTTPTransport sends all requests through rt, for a proxy, a private CA or a dialer of one's own. An *http.Transport is
+// cloned, never changed; its zero fields get the settings that failover.New describes. The default is an *http.Transport with
+// these settings and the proxy of the environment.
+func WithHTTPTransport(rt http.RoundTripper) Option {
+	return func(c *config) error {
+		if rt == nil {
+			return fmt.Errorf("lkrpc: WithHTTPTransport(nil): leave the option out for the default transport")
+		}
+		if c.transport != nil {
+			return fmt.Errorf("lkrpc: WithHTTPTransport is given twice")
+		}
+		c.transport = rt
+		return nil
+	}
+}
+
+// WithTransportWrapper puts wrap around the transport of every attempt, for tracing and metrics: what it sees is each request
+// as it goes over the wire, repeats included. See failover.Wrap for what a wrapper must and must not do.
+func WithTransportWrapper(wrap func(http.RoundTripper) http.RoundTripper) Option {
+	return func(c *config) error {
+		if wrap == nil {
+			return fmt.Errorf("lkrpc: WithTransportWrapper(nil): leave the option out to wrap nothing")
+		}
+		c.failover = append(c.failover, failover.Wrap(wrap))
+		return nil
+	}
+}
+
+// WithFailover passes options on to the failover layer: failover.Off, Hosts, Origins, WithoutPrefetch, OnAttempt, Logger.
+func WithFailover(opts ...failover.Option) Option {
+	opts = slices.Clone(opts)
+	return func(c *config) error {
+		c.failover = append(c.failover, opts...)
+		return nil
+	}
+}
+
+// WithHeader sends these headers with every request, attempts and region lists alike. Names that the client sets itself
+// (Authorization, Content-Type, Accept, ...) are an error. A context's headers (twirp.WithHTTPRequestHeaders) with the same
+// name come in their place.
+func WithHeader(header http.Header) Option {
+	header = header.Clone()
+	return func(c *config) error {
+		for name, values := range header {
+			name = textproto.CanonicalMIMEHeaderKey(name)
+			if ownHeader(name) {
+				return fmt.Errorf("lkrpc: WithHeader: %s is set by the client itself", name)
+			}
+			for _, v := range values {
+				if strings.ContainsAny(v, "\r\n\x00") {
+					return fmt.Errorf("lkrpc: WithHeader: the value of %s holds a line break or a zero byte", name)
+				}
+			}
+			if c.header == nil {
+				c.header = http.Header{}
+			}
+			c.header[name] = append(c.header[name], values...)
+		}
+		return nil
+	}
+}
+
+// ownHeader tells the headers that a call's meaning rests on. name is canonical.
+func ownHeader(name string) bool {
+	switch name {
+	case "Authorization", "Accept", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Host",
+		"Twirp-Version", "X-Twirp-Timeout-Ms", failover.RequestIDHeader:
+		return true
+	}
+	return false
+}
+
+// WithInterceptors puts Twirp interceptors around every call, the first outermost. They see the caller's request and, on
+// failure, *Error; what they change in a request is what is sent.
+func WithInterceptors(interceptors ...twirp.Interceptor) Option {
+	interceptors = slices.Clone(interceptors)
+	return func(c *config) error {
+		if i := slices.IndexFunc(interceptors, func(i twirp.Interceptor) bool { return i == nil }); i >= 0 {
+			return fmt.Errorf("lkrpc: WithInterceptors: interceptor %d is nil", i+1)
+		}
+		c.interceptors = append(c.interceptors, interceptors...)
+		return nil
+	}
+}

@@ -1,0 +1,171 @@
+package lkrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lkrpc/lkrpc/proto/livekit"
+	"github.com/twitchtv/twirp"
+)
+
+const (
+	agentTime   = 30 * time.Second // of WaitForAgent without a deadline
+	firstPoll   = 250 * time.Millisecond
+	slowestPoll = 2 * time.Second
+	unseenPolls = 3 // so many answers without the dispatch mean that it is gone, if it was never seen
+)
+
+// The errors that WaitForAgent's errors wrap, for errors.Is.
+var (
+	// ErrNoAgent: no job came in time. No worker of that name may be registered; then none ever comes to this dispatch. Delete
+	// it, then ensure it again. errors.As gives a *NoAgentError.
+	ErrNoAgent = errors.New("lkrpc: no agent has come")
+	// ErrJobFailed: an agent took the job, and it failed. errors.As gives a *JobFailedError.
+	ErrJobFailed = errors.New("lkrpc: the agent's job failed")
+	// ErrDispatchGone: the dispatch was deleted, or its room has ended. errors.As gives a *DispatchGoneError.
+	ErrDispatchGone = errors.New("lkrpc: the dispatch is gone")
+)
+
+// NoAgentError is ErrNoAgent with what was seen last.
+type NoAgentError struct {
+	Dispatch *livekit.AgentDispatch // nil if no poll was answered
+	Err      error                  // the last failed poll's *Error, or the context's error
+}
+
+// Error says how long nobody came, and why the last poll failed if it did.
+func (e *NoAgentError) Error() string {
+	if e.Dispatch == nil {
+		return fmt.Sprintf("%v: the dispatch could not be looked up: %v", ErrNoAgent, e.Err)
+	}
+	return fmt.Sprintf("%v to dispatch %s of %q in room %q; is a worker of that name registered? Delete the dispatch before ensuring it again",
+		ErrNoAgent, e.Dispatch.GetId(), e.Dispatch.GetAgentName(), e.Dispatch.GetRoom())
+}
+
+// Unwrap returns ErrNoAgent and Err.
+func (e *NoAgentError) Unwrap() []error { return []error{ErrNoAgent, e.Err} }
+
+// JobFailedError is ErrJobFailed with the job.
+type JobFailedError struct {
+	Dispatch *livekit.AgentDispatch
+	Job      *livekit.Job
+}
+
+// Error names the job and quotes the agent's own error.
+func (e *JobFailedError) Error() string {
+	text := e.Job.GetState().GetError()
+	if text == "" {
+		text = e.Job.GetState().GetStatus().String()
+	}
+	return fmt.Sprintf("%v: job %s of %q: %s", ErrJobFailed, e.Job.GetId(), e.Dispatch.GetAgentName(), excerpt([]byte(text)))
+}
+
+// Unwrap returns ErrJobFailed.
+func (e *JobFailedError) Unwrap() error { return ErrJobFailed }
+
+// DispatchGoneError is ErrDispatchGone with what was seen last.
+type DispatchGoneError struct {
+	Room, DispatchID string
+	Dispatch         *livekit.AgentDispatch // nil if it was never seen
+}
+
+// Error names the dispatch and the room.
+func (e *DispatchGoneError) Error() string {
+	return fmt.Sprintf("%v: %s in room %q", ErrDispatchGone, e.DispatchID, e.Room)
+}
+
+// Unwrap returns ErrDispatchGone.
+func (e *DispatchGoneError) Unwrap() error { return ErrDispatchGone }
+
+// WaitForAgent waits until an agent has taken a dispatch, and returns the job: one that runs, or one that has succeeded already.
+// It waits until the context's deadline, or 30 s without one, asking after 250 ms and then less often, every 2 s at last. A
+// failed poll does not end it.
+//
+// At the deadline it returns ErrNoAgent, with the dispatch; if all jobs have failed ErrJobFailed, with the job; if the dispatch
+// is gone ErrDispatchGone. A context that is cancelled gives an *Error with code canceled.
+func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*livekit.Job, error) {
+	name := methodName{"AgentDispatchService", "WaitForAgent"}
+	switch {
+	case room == "":
+		return nil, localError(twirp.InvalidArgument, "no room is named", nil).named(name)
+	case dispatchID == "":
+		return nil, localError(twirp.InvalidArgument, "no dispatch is named", nil).named(name)
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, agentTime)
+		defer cancel()
+	}
+	w := waiting{room: room, id: dispatchID}
+	for wait := firstPoll; ; wait = min(wait*3/2, slowestPoll) {
+		list, err := c.AgentDispatch.ListDispatch(ctx, &livekit.ListAgentDispatchRequest{Room: room, DispatchId: dispatchID})
+		if err != nil {
+			w.err = err
+		} else if job, end := w.see(list.GetAgentDispatches()); job != nil || end != nil {
+			return job, end
+		}
+		if ctx.Err() == nil {
+			pause(ctx, wait)
+		}
+		switch err := ctx.Err(); {
+		case err == nil:
+		case errors.Is(err, context.DeadlineExceeded):
+			if w.err == nil || w.last != nil {
+				w.err = err
+			}
+			return nil, &NoAgentError{w.last, w.err}
+		default:
+			return nil, contextError(err, &outgoing{}).named(name)
+		}
+	}
+}
+
+// waiting is what WaitForAgent has seen.
+type waiting struct {
+	room, id string
+	last     *livekit.AgentDispatch
+	unseen   int
+	err      error
+}
+
+// see reads one answer: a job to return, an end, or neither.
+func (w *waiting) see(list []*livekit.AgentDispatch) (*livekit.Job, error) {
+	var d *livekit.AgentDispatch
+	for _, x := range list {
+		if x.GetId() == w.id {
+			d = x
+		}
+	}
+	if d == nil {
+		w.unseen++
+		if w.last != nil || w.unseen >= unseenPolls {
+			return nil, &DispatchGoneError{w.room, w.id, w.last}
+		}
+		return nil, nil
+	}
+	w.last = d
+	var failed *livekit.Job
+	pending := false
+	for _, job := range d.GetState().GetJobs() {
+		switch state := job.GetState(); state.GetStatus() {
+		case livekit.JobStatus_JS_RUNNING, livekit.JobStatus_JS_SUCCESS:
+			return job, nil
+		case livekit.JobStatus_JS_FAILED, livekit.JobStatus_JS_CANCELLED:
+			if state.GetReason() == livekit.JobStateReason_JSR_RETRYING {
+				pending = true
+			} else {
+				failed = job
+			}
+		default:
+			pending = true
+		}
+	}
+	switch {
+	case d.GetState().GetDeletedAt() != 0:
+		return nil, &DispatchGoneError{w.room, w.id, d}
+	case failed != nil && !pending:
+		return nil, &JobFailedError{d, failed}
+	}
+	return nil, nil
+}
