@@ -111,29 +111,31 @@ func TestServerEndsWithItsTest(t *testing.T) {
 
 // What keeps a server from running fails the test: a skip would hide that nothing was tested.
 func TestFailures(t *testing.T) {
-	for name, run := range map[string]func(testing.TB){
-		"bad configuration": func(t testing.TB) { LiveKit(t, Config("no_such_section: 1")) },
-		"section twice":     func(t testing.TB) { LiveKit(t, Config("port: 7880")) },
-		"no regions":        func(t testing.TB) { TestServer(t, 0) },
-		"no such server":    func(t testing.TB) { buildFor(t, "no-such-server") },
-		"no free ports": func(t testing.TB) {
+	for name, c := range map[string]struct {
+		run  func(testing.TB)
+		says string
+	}{
+		"bad configuration": {func(t testing.TB) { LiveKit(t, Config("no_such_section: 1")) }, "no_such_section not found"},
+		"section twice":     {func(t testing.TB) { LiveKit(t, Config("port: 7880")) }, `"port" already defined`},
+		"no regions":        {func(t testing.TB) { TestServer(t, 0) }, "needs one at least"},
+		"no such server":    {func(t testing.TB) { buildFor(t, "no-such-server") }, "no-such-server cannot be built"},
+		"no free ports": {func(t testing.TB) {
 			launch(t, program{name: "test-server", ports: []string{"sctp"}})
-		},
-		"ports always taken": func(t testing.TB) {
+		}, "no free ports"},
+		"ports always taken": {func(t testing.TB) {
 			launch(t, program{name: "test-server", ports: []string{"tcp"}, http: 1, command: func(ports []int) (args, env []string) {
 				return []string{"--bind", loopback, "--ports", fmt.Sprintf("%d,%d", ports[0], ports[0])}, nil
 			}})
-		},
+		}, "another process took"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := &recorder{TB: t}
 			var wg sync.WaitGroup
-			wg.Go(func() { run(rec) })
+			wg.Go(func() { c.run(rec) })
 			wg.Wait()
-			if rec.fatal == "" {
-				t.Error("the test that needs the server went on")
+			if !strings.Contains(rec.fatal, c.says) {
+				t.Errorf("the test failed with %q, want a word of %q", rec.fatal, c.says)
 			}
-			t.Log(rec.fatal)
 		})
 	}
 }
