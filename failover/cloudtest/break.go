@@ -68,15 +68,17 @@ func On(patterns ...string) Match {
 
 func fits(pattern, path string) bool {
 	switch {
+	case pattern == "":
+		return false
 	case pattern == API:
 		return strings.Contains(path, API)
 	case pattern == RTC:
 		return isRTC(path)
-	case pattern == "", pattern[0] != '/':
+	case pattern[0] != '/':
 		_, path, _ = strings.Cut(path, API)
 		path = strings.TrimPrefix(path, "livekit.")
 	}
-	return path == pattern || pattern != "" && strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
+	return path == pattern || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
 }
 
 // If narrows a fault to requests for which f returns true. f sees the request before its body is read, may be called from

@@ -189,9 +189,20 @@ func (u *user) effects(rpc string) (n int) {
 // eventually waits for what other goroutines bring about soon. In a bubble there is nothing to wait for but their rest.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// waitFor answers when a channel is closed.
+func waitFor(release <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+			io.WriteString(w, "released")
+		case <-r.Context().Done():
 		}
 	}
 }

@@ -1,0 +1,188 @@
+package cloudtest_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/lkrpc/lkrpc/auth"
+	"github.com/lkrpc/lkrpc/failover/cloudtest"
+	"github.com/lkrpc/lkrpc/proto/livekit"
+)
+
+// upgrade asks for a participant's connection, over the client's connection pool.
+func (u *user) upgrade(h *cloudtest.Host) (*http.Response, error) {
+	r, err := http.NewRequest("GET", h.URL()+"/rtc?access_token="+u.token, nil)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "websocket")
+	r.Header.Set("Sec-WebSocket-Version", "13")
+	r.Header.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+	return u.tr.RoundTrip(r) // without the Authorization header, as browsers do
+}
+
+// frame is a client's frame, masked with zeros.
+func frame(op byte, payload string) []byte {
+	return append([]byte{0x80 | op, 0x80 | byte(len(payload)), 0, 0, 0, 0}, payload...)
+}
+
+func (u *user) participants() int {
+	list, err := u.rooms(u.Region(1)).ListParticipants(background, &livekit.ListParticipantsRequest{Room: "room"})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return len(list.GetParticipants())
+}
+
+func TestConnection(t *testing.T) {
+	inEach(t, func(t *testing.T, u *user) {
+		resp, err := u.upgrade(u.Region(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The key and its answer are the example of RFC 6455, section 1.3.
+		if resp.StatusCode != 101 || resp.Header.Get("Sec-WebSocket-Accept") != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" {
+			t.Fatalf("got %s, %v", resp.Status, resp.Header)
+		}
+		conn := resp.Body.(io.ReadWriteCloser)
+		defer conn.Close()
+		eventually(t, "the participant is in the room", func() bool { return u.participants() == 1 })
+		if q := u.Requests()[0]; q.Status != 101 || !q.Answered || q.Path != "/rtc" || !q.Token {
+			t.Errorf("recorded: %+v", q)
+		}
+		conn.Write(frame(2, "ignored"))
+		conn.Write(frame(9, "are you there"))
+		answer := make([]byte, 2+len("are you there"))
+		if _, err := io.ReadFull(conn, answer); err != nil || answer[0] != 0x8a || string(answer[2:]) != "are you there" {
+			t.Errorf("the pong: %q, %v", answer, err)
+		}
+		conn.Write(frame(8, "\x03\xe8"))
+		if rest, err := io.ReadAll(conn); string(rest) != "\x88\x02\x03\xe8" {
+			t.Errorf("the end: %q, %v", rest, err)
+		}
+		eventually(t, "the participant is gone", func() bool { return u.participants() == 0 })
+	})
+}
+
+func TestConnectionRefused(t *testing.T) {
+	u := newUser(t, start(t, cloudtest.HTTP1()))
+	home := u.URL
+	stranger, guest := *u, *u
+	stranger.token = "x"
+	guest.token = u.tokenFor(&auth.ClaimGrants{Identity: "guest", Video: &auth.VideoGrant{Room: "room", RoomList: true}})
+	for name, test := range map[string]struct {
+		u      *user
+		path   string
+		status int
+		body   string
+	}{
+		"validated":        {u, "/rtc/v1/validate", 200, "success"},
+		"a bad token":      {&stranger, "/rtc/validate", 401, "invalid token"},
+		"may not join":     {&guest, "/rtc/validate", 401, "permissions denied"},
+		"may not connect":  {&guest, "/rtc", 401, "permissions denied"},
+		"no WebSocket":     {u, "/rtc", 400, "not a WebSocket request"},
+		"no such RTC path": {u, "/rtcx", 404, ""},
+	} {
+		if a := test.u.get(background, home+test.path); a.status != test.status || !strings.Contains(a.body, test.body) {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}
+
+// Faults on RTC paths do what they do elsewhere.
+func TestConnectionFaults(t *testing.T) {
+	inEach(t, func(t *testing.T, u *user) {
+		h := u.Region(0)
+		h.Break(cloudtest.Status(503, nil, "busy"), cloudtest.On(cloudtest.RTC), cloudtest.Times(1))
+		if resp, err := u.upgrade(h); err != nil || resp.StatusCode != 503 {
+			t.Errorf("status: %v, %v", resp, err)
+		} else {
+			resp.Body.Close()
+		}
+		h.Break(cloudtest.Drop(), cloudtest.On(cloudtest.RTC), cloudtest.Times(1))
+		if resp, err := u.upgrade(h); err == nil {
+			t.Errorf("drop: %s", resp.Status)
+		}
+		h.Break(cloudtest.Truncate(), cloudtest.On(cloudtest.RTC), cloudtest.Times(1))
+		if resp, err := u.upgrade(h); err != nil || resp.StatusCode != 101 {
+			t.Errorf("truncate: %v, %v", resp, err)
+		} else {
+			if rest, _ := io.ReadAll(resp.Body); len(rest) != 0 {
+				t.Errorf("truncate: then %q", rest)
+			}
+			resp.Body.Close()
+		}
+		resp, err := u.upgrade(h)
+		if err != nil || resp.StatusCode != 101 {
+			t.Fatalf("without a fault: %v, %v", resp, err)
+		}
+		defer resp.Body.Close()
+		h.Refuse() // a connection that was taken over is cut as well
+		if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
+			t.Error("the connection goes on")
+		}
+	})
+}
+
+// What is no frame of a client's ends the connection and nothing else.
+func TestBadFrames(t *testing.T) {
+	u := newUser(t, start(t))
+	for name, bytes := range map[string]string{
+		"not masked":      "\x82\x01x",
+		"a long ping":     "\x89\xfe\x01\x00\x00\x00\x00\x00",
+		"a huge frame":    "\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00",
+		"a 16-bit length": "\x82\xfe\x00\x01\x00\x00\x00\x00x\x88\x80\x00\x00\x00\x00",
+		"a 64-bit length": "\x82\xff\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00x\x88\x80\x00\x00\x00\x00",
+	} {
+		resp, err := u.upgrade(u.Region(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(resp.Body.(io.Writer), bytes)
+		rest, err := io.ReadAll(resp.Body)
+		if strings.Contains(name, "length") != (string(rest) == "\x88\x00") || errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: answered %q, %v", name, rest, err)
+		}
+		resp.Body.Close()
+	}
+	u.list(u.Region(0))
+}
+
+// DialContext and TLSConfig serve libraries that bring their own HTTP.
+func TestDialContext(t *testing.T) {
+	inEach(t, func(t *testing.T, u *user) {
+		h := u.Region(0)
+		if !strings.HasPrefix(h.URL(), "https") {
+			return
+		}
+		raw, err := u.DialContext(background, "tcp", h.Name()+":443")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := u.TLSConfig()
+		cfg.ServerName = h.Name()
+		conn := tls.Client(raw, cfg)
+		defer conn.Close()
+		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+h.Name()+"\r\nConnection: close\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || resp.StatusCode != 200 {
+			t.Errorf("got %v, %v", resp, err)
+		}
+		cfg.ServerName = u.Region(1).Name()
+		raw, err = u.DialContext(background, "tcp", h.Name()+":443")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		if err := tls.Client(raw, cfg).Handshake(); err == nil {
+			t.Error("the certificate holds for another region")
+		}
+	})
+}
