@@ -1,6 +1,7 @@
 package cloudtest
 
 import (
+	"context"
 	"net"
 	"os"
 	"syscall"
@@ -56,6 +57,11 @@ func (h *Host) Freeze() *Break {
 
 // Connections returns how many connections to the host are open on the client's side, those in a client's idle pool included.
 func (h *Host) Connections() int { return len(h.gates.all()) }
+
+// AwaitDisconnect returns when no client has a connection to the host any more, or with the error of the context. After a fault
+// that resets connections it is when clients have noticed: a request that is sent into a connection just before that may have
+// arrived, for all its client can tell.
+func (h *Host) AwaitDisconnect(ctx context.Context) error { return h.gates.awaitEmpty(ctx) }
 
 // cutAll resets the host's connections, and returns how many there were.
 func (h *Host) cutAll() int {

@@ -25,7 +25,9 @@ func TestRefuse(t *testing.T) {
 		if a := <-hung; !isReset(a.err) {
 			t.Errorf("the request in flight: %+v", a)
 		}
-		eventually(t, "idle connections end", func() bool { return h.Connections() == 0 })
+		if err := h.AwaitDisconnect(background); err != nil || h.Connections() != 0 {
+			t.Errorf("%d connections are left: %v", h.Connections(), err)
+		}
 		if b.Hits() != 2 {
 			t.Errorf("%d hits for 2 connections", b.Hits())
 		}
@@ -53,7 +55,9 @@ func TestBlackHole(t *testing.T) {
 		h := u.Region(0)
 		u.works(h)
 		b := h.BlackHole()
-		eventually(t, "connections end", func() bool { return h.Connections() == 0 })
+		if err := h.AwaitDisconnect(background); err != nil {
+			t.Error(err)
+		}
 		ctx, cancel := context.WithCancel(background)
 		done := make(chan answer)
 		go func() { done <- u.create(ctx, h) }()
@@ -163,9 +167,10 @@ func TestFreezeHidesTheEnd(t *testing.T) {
 		u.works(h)
 		h.Freeze()
 		h.BlackHole()
-		<-time.After(time.Minute)
-		if n := h.Connections(); n != 1 {
-			t.Errorf("the client knows: it has %d connections", n)
+		ctx, cancel := context.WithTimeout(background, time.Minute)
+		defer cancel()
+		if err := h.AwaitDisconnect(ctx); err != context.DeadlineExceeded || h.Connections() != 1 {
+			t.Errorf("the client knows: it has %d connections, %v", h.Connections(), err)
 		}
 	})
 }
