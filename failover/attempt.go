@@ -3,8 +3,10 @@ package failover
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"runtime"
@@ -95,10 +97,19 @@ func (a *attempt) getConn(string) { a.reach.CompareAndSwap(reachUnknown, reachWa
 
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.reused.Store(info.Reused)
+	if a.wrote.Load() && speaksHTTP2(info.Conn) { // a refused request without a body is sent again without asking for it
+		a.refuse.Store(true)
+		a.cancel(errResend)
+	}
 	a.reach.CompareAndSwap(reachUnknown, reachConnected)
 	if !a.reach.CompareAndSwap(reachWaiting, reachConnected) && a.reach.Load() == reachSealed {
 		a.body.Seek(0, io.SeekEnd) // the call has been reported as never sent: a request without its body is none
 	}
+}
+
+func speaksHTTP2(conn net.Conn) bool {
+	tc, ok := conn.(*tls.Conn)
+	return ok && tc.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 func (a *attempt) wroteHeaders() { a.wrote.Store(true) }
@@ -141,7 +152,7 @@ func (a *attempt) neverSent(running bool) bool {
 	if !running {
 		return a.reach.Load() == reachWaiting
 	}
-	return a.body.Size() > 0 && a.reach.CompareAndSwap(reachWaiting, reachSealed)
+	return len(a.call.body) > 0 && a.reach.CompareAndSwap(reachWaiting, reachSealed)
 }
 
 // waiting reports whether the attempt is still looking for a connection.
@@ -177,6 +188,8 @@ func (a *attempt) failed(err error) *result {
 		r.err, r.seen.failure = cause, failedUnsent
 	case cause == errSlow, cause == errNoConnection:
 		r.err, r.seen.failure = cause, failedSlow
+	case cause == errResend:
+		r.err, r.seen.failure = cause, failedResend
 	case cause != nil:
 		r.seen.failure, r.seen.unsent = failedContext, unsent
 	case unsent:

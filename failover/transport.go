@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,19 +191,26 @@ func (c *call) readBody() error {
 
 func (c *call) fill() error {
 	defer c.req.Body.Close()
-	var body []byte
-	var err error
-	if n := c.req.ContentLength; n > 0 && n <= maxAnswer {
-		body = make([]byte, n)
-		_, err = io.ReadFull(c.req.Body, body)
-	} else {
-		body, err = io.ReadAll(c.req.Body)
-	}
+	body, err := readStated(c.req.Body, c.req.ContentLength)
 	if err != nil {
 		return fmt.Errorf("reading the request's body: %w", err)
 	}
 	c.body = body
 	return nil
+}
+
+// readStated reads a body whose length is stated, or not if that is not positive.
+func readStated(r io.Reader, stated int64) ([]byte, error) {
+	if stated <= 0 {
+		return io.ReadAll(r)
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(min(stated, maxAnswer)) + bytes.MinRead) // with room to meet the end of the body
+	got, err := buf.ReadFrom(io.LimitReader(r, stated+1))
+	if err == nil && got != stated {
+		err = fmt.Errorf("its length is not the %d bytes that ContentLength says", stated)
+	}
+	return buf.Bytes(), err
 }
 
 // hostState returns the memory of a configured origin. Origins that get one attempt and no region list need none.
@@ -224,22 +233,21 @@ func (t *Transport) hostState(o origin, kind hostKind) *hostState {
 	return h
 }
 
-// requestFor makes the request of one attempt: the caller's, sent to the attempt's origin.
+// requestFor makes the request of one attempt: the caller's, sent to the attempt's origin. What stays behind is the caller's
+// body, and the Cancel channel that http.Client closes beside ending the context.
 func (c *call) requestFor(a *attempt, ctx context.Context) *http.Request {
-	req := c.req.WithContext(ctx)
-	req.Header = c.headerFor()
+	req := http.Request{Method: c.req.Method, URL: c.req.URL, Host: c.req.Host, Header: c.headerFor(), Body: http.NoBody,
+		Proto: c.req.Proto, ProtoMajor: c.req.ProtoMajor, ProtoMinor: c.req.ProtoMinor, Close: c.req.Close}
 	if a.origin != c.home {
 		u := *c.req.URL
 		u.Scheme, u.Host = a.origin.scheme, a.origin.host
 		req.URL, req.Host = &u, ""
 	}
-	req.Body, req.GetBody, req.ContentLength = http.NoBody, nil, 0
 	if len(c.body) > 0 {
 		a.body.Reset(c.body)
 		req.Body, req.GetBody, req.ContentLength = io.NopCloser(&a.body), a.getBody, int64(len(c.body))
 	}
-	req.TransferEncoding = nil
-	return req
+	return req.WithContext(ctx)
 }
 
 // timeoutHeader tells a Twirp server how long its answer is of use, in milliseconds.
@@ -251,14 +259,19 @@ const timeoutSlack = 250 * time.Millisecond
 // millis writes a duration as whole milliseconds, at least one.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
 
-// headerFor returns the header of an attempt that begins now.
+// headerFor returns the header of an attempt that begins now. Names that this package owns are replaced in any spelling.
 func (c *call) headerFor() http.Header {
 	h := c.req.Header.Clone()
-	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if values, ok := h[name]; ok {
+	for name, values := range h {
+		switch http.CanonicalHeaderKey(name) {
+		case "Idempotency-Key", "X-Idempotency-Key":
 			// net/http re-sends requests with these names by itself. It looks for this spelling; servers do not care.
 			delete(h, name)
-			h[lowerNames[name]] = values
+			h[strings.ToLower(name)] = values
+		case RequestIDHeader, timeoutHeader:
+			if !c.pol.rtc {
+				delete(h, name)
+			}
 		}
 	}
 	if c.pol.rtc {
@@ -268,5 +281,3 @@ func (c *call) headerFor() http.Header {
 	h[RequestIDHeader], h[timeoutHeader] = one[:1:1], one[1:2:2]
 	return h
 }
-
-var lowerNames = map[string]string{"Idempotency-Key": "idempotency-key", "X-Idempotency-Key": "x-idempotency-key"}
