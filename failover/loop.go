@@ -124,7 +124,9 @@ func (c *call) run() (*result, error) {
 
 // launch begins an attempt.
 func (c *call) launch(o origin, wait time.Duration, via carrier) {
-	if c.made == 0 || !c.pending.set || c.pending.verdict.step != stepPinned {
+	if c.pending.set && c.pending.verdict.step == stepPinned {
+		c.trail.Pinned++
+	} else {
 		c.made++
 	}
 	if via.rt == nil {
@@ -213,13 +215,13 @@ func (c *call) follow(r *result, v verdict) *result {
 		c.failed = append(c.failed, failedAt{a.origin, v.blame})
 	}
 	switch {
-	case c.pending.set && c.pending.of == a: // it was slow, and failed before the next attempt began
-		c.pending.retry = r
-		return nil
-	case c.pending.set, len(c.live) > 0 && a != c.newest: // it was overtaken: what follows it is on its way
-		return nil
+	case c.pending.set && c.pending.of != a, !c.pending.set && len(c.live) > 0 && a != c.newest:
+		return nil // it was overtaken: what follows it is on its way
 	case v.step == stepPinned:
 		return c.elsewhere(a, v, r)
+	case c.pending.set: // it was slow, and failed before the next attempt began
+		c.pending.retry = r
+		return nil
 	}
 	return c.again(a, v, r)
 }

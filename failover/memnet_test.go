@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -18,6 +19,7 @@ type memnet struct {
 	blackhole map[string]bool
 	conns     map[*memConn]bool // client ends, until closed
 	dials     map[string]int
+	port      int
 	most      int // the most connections there were at one time
 }
 
@@ -38,6 +40,8 @@ func (n *memnet) Listen(addr string) net.Listener {
 func (n *memnet) DialContext(ctx context.Context, _, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	n.dials[addr]++
+	n.port++
+	here := memAddr("client:" + strconv.Itoa(n.port))
 	l, hole := n.listeners[addr], n.blackhole[addr]
 	n.mu.Unlock()
 	if hole {
@@ -48,8 +52,8 @@ func (n *memnet) DialContext(ctx context.Context, _, addr string) (net.Conn, err
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: memAddr(addr), Err: syscall.ECONNREFUSED}
 	}
 	up, down := newStream(), newStream()
-	client := &memConn{net: n, in: down, out: up, local: "client:1", remote: memAddr(addr), host: addr}
-	server := &memConn{in: up, out: down, local: memAddr(addr), remote: "client:1"}
+	client := &memConn{net: n, in: down, out: up, local: here, remote: memAddr(addr), host: addr}
+	server := &memConn{in: up, out: down, local: memAddr(addr), remote: here}
 	select {
 	case l.accept <- server:
 	case <-l.closed:

@@ -63,7 +63,7 @@ func (c *call) conclude(r *result) (*result, error) {
 		return nil, c.expired()
 	}
 	v := c.pol.classify(r.seen)
-	c.sortAttempts()
+	c.closeTrail(errLost)
 	c.learn(r, v)
 	if v.step != stepDone {
 		c.trail.RetryAfter = r.retryAfter
@@ -133,12 +133,7 @@ func (c *call) expired() error {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	c.trail.OutcomeUnknown = c.mayHaveEffect()
-	for _, a := range c.live {
-		info := a.info
-		info.Duration = time.Since(info.Start)
-		info.Err, info.Reason = c.ctx.Err(), "no answer when the call ended"
-		c.trail.Attempts = append(c.trail.Attempts, info)
-	}
+	c.closeTrail(c.ctx.Err())
 	if c.host != nil {
 		c.giveUpProbe()
 	}
@@ -146,15 +141,20 @@ func (c *call) expired() error {
 }
 
 func (c *call) fail(err error) error {
-	c.sortAttempts()
 	e := &Error{Trail: c.trail, Op: c.name(), Host: c.home.host, Err: scrubError(err)}
 	e.Attempts = slices.Clone(e.Attempts)
 	c.logFailure(e.Err.Error())
 	return e
 }
 
-// sortAttempts puts the trail in the order in which the attempts began. No attempt's record is looked up after that.
-func (c *call) sortAttempts() {
+// closeTrail adds what is still running, and puts the trail in the order in which the attempts began. No attempt's record is
+// looked up after that.
+func (c *call) closeTrail(why error) {
+	for _, a := range c.live {
+		info := a.info
+		info.Duration, info.Err, info.Reason = time.Since(info.Start), why, "no answer when the call ended"
+		c.trail.Attempts = append(c.trail.Attempts, info)
+	}
 	slices.SortStableFunc(c.trail.Attempts, func(a, b Attempt) int { return a.Start.Compare(b.Start) })
 }
 
