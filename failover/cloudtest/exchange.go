@@ -69,7 +69,7 @@ func (h *Host) handle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rec.update(func() { ex.entry.Fault = b.fault.name })
-	b.fault.serve(ex)
+	b.fault.strike(ex)
 }
 
 func (h *Host) entryOf(r *http.Request) *Request {

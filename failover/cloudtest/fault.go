@@ -19,17 +19,29 @@ type Fault struct {
 // String names the fault, as Request.Fault does.
 func (f Fault) String() string { return f.name }
 
+func (f Fault) strike(ex *exchange) {
+	if f.serve == nil {
+		ex.send(ex.handle())
+		return
+	}
+	f.serve(ex)
+}
+
 // After lets the request take effect before the fault strikes: After(Drop()) is a lost reply, where Drop() is a lost request.
 func After(f Fault) Fault {
 	return Fault{"after " + f.name, func(ex *exchange) {
 		ex.handle()
-		f.serve(ex)
+		f.strike(ex)
 	}}
 }
 
-// Status answers with a status, a header and a body, in place of the host. header may be nil.
+// Status answers with a status from 200 to 999, a header and a body, in place of the host. header may be nil. A status that
+// cannot be sent becomes 500 and a body that says so.
 func Status(code int, header http.Header, body string) Fault {
 	header = header.Clone()
+	if code < 200 || code > 999 {
+		code, body = http.StatusInternalServerError, "cloudtest: no answer can have the status "+strconv.Itoa(code)
+	}
 	return Fault{"status " + strconv.Itoa(code), func(ex *exchange) {
 		rep := &reply{header: header.Clone(), status: code}
 		if rep.header == nil {
@@ -61,6 +73,12 @@ func Answer(f http.HandlerFunc) Fault {
 // Drop closes the connection without an answer. Other requests on an HTTP/2 connection are lost with it.
 func Drop() Fault { return Fault{"drop", (*exchange).drop} }
 
+// Reset ends the request without an answer. On HTTP/2 that is the stream alone, and other requests go on; on HTTP/1.1 it is the
+// connection, as with Drop.
+func Reset() Fault {
+	return Fault{"reset", func(*exchange) { panic(http.ErrAbortHandler) }}
+}
+
 // Hang never answers. It goes on until the client leaves or the Cloud is closed.
 func Hang() Fault {
 	return Fault{"hang", func(ex *exchange) {
@@ -78,7 +96,7 @@ func Delay(d time.Duration) Fault {
 			if !ex.wait(limit) {
 				panic(http.ErrAbortHandler)
 			}
-			TwirpError(twirp.NewError(twirp.Canceled, context.DeadlineExceeded.Error())).serve(ex)
+			TwirpError(twirp.NewError(twirp.Canceled, context.DeadlineExceeded.Error())).strike(ex)
 			return
 		}
 		if !ex.wait(d) {
@@ -134,7 +152,7 @@ func Drip(every time.Duration) Fault {
 }
 
 // Flood answers 200 with size bytes of JSON that say nothing, or with an endless stream of them if size is negative. On
-// RegionList it is a list too large to be read.
+// RegionList it is a list too large to be read. In a synctest bubble the clock stands still while somebody reads the stream.
 func Flood(size int64) Fault {
 	return Fault{"flood", func(ex *exchange) {
 		ex.w.Header().Set("Content-Type", "application/json")

@@ -34,6 +34,9 @@ func TestFaults(t *testing.T) {
 		}), "answer", 299, `{"name":"room"`, false, false},
 		{"drop", cloudtest.Drop(), "drop", 0, "", false, false},
 		{"drop after", cloudtest.After(cloudtest.Drop()), "after drop", 0, "", false, true},
+		{"reset", cloudtest.Reset(), "reset", 0, "", false, false},
+		{"nothing", cloudtest.Fault{}, "", 200, "0123456789", false, true},
+		{"status that is none", cloudtest.Status(42, nil, ""), "status 500", 500, "status 42", false, false},
 		{"truncate", cloudtest.Truncate(), "truncate", 200, `{"sid"`, true, true},
 		{"delay", cloudtest.Delay(time.Millisecond), "delay 1ms", 200, "0123456789", false, true},
 		{"delay after", cloudtest.After(cloudtest.Delay(time.Millisecond)), "after delay 1ms", 200, "0123456789", false, true},
@@ -142,6 +145,26 @@ func TestDelayEndsWithTheClient(t *testing.T) {
 		<-time.After(time.Hour)
 		if len(u.Effects()) != 0 {
 			t.Errorf("effects: %v", u.Effects())
+		}
+	})
+}
+
+// A reset leaves the rest of an HTTP/2 connection alone.
+func TestReset(t *testing.T) {
+	inEach(t, func(t *testing.T, u *user) {
+		h := u.Region(0)
+		u.works(h)
+		h.Break(cloudtest.Reset(), cloudtest.Times(1))
+		if a := u.create(background, h); a.err == nil {
+			t.Errorf("got %+v", a)
+		}
+		u.works(h)
+		want := 2
+		if h.Requests()[0].Proto == "HTTP/2.0" {
+			want = 1
+		}
+		if n := len(h.Dials()); n != want {
+			t.Errorf("%d dials, want %d", n, want)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -186,10 +185,10 @@ func (u *user) effects(rpc string) (n int) {
 	return n
 }
 
-// eventually waits for what other goroutines bring about soon. In a bubble there is nothing to wait for but their rest.
+// eventually waits for what other goroutines bring about.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !ok(); <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never happened: %s", what)
 		}

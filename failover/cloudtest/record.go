@@ -175,7 +175,8 @@ func (q *Request) copy() Request {
 }
 
 // Await returns when a request for which f is true has been answered, so that a fault set next cannot spoil the answer. It
-// returns the context's error if there is none by then, and net/http.ErrServerClosed when the Cloud is closed.
+// returns the context's error if there is none by then, and net/http.ErrServerClosed when the Cloud is closed. f is called once
+// for each request that was answered, and must not use the Cloud.
 func (c *Cloud) Await(ctx context.Context, f func(Request) bool) error {
 	rec := &c.record
 	stop := context.AfterFunc(ctx, func() {
@@ -184,11 +185,15 @@ func (c *Cloud) Await(ctx context.Context, f func(Request) bool) error {
 		rec.changed.Broadcast()
 	})
 	defer stop()
+	asked := make(map[*Request]bool)
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	for {
 		for _, q := range rec.requests {
-			if q.Answered && f(q.copy()) {
+			if !q.Answered || asked[q] {
+				continue
+			}
+			if asked[q] = true; f(q.copy()) {
 				return nil
 			}
 		}
