@@ -17,6 +17,7 @@ type memnet struct {
 	mu        sync.Mutex
 	listeners map[string]*memListener
 	blackhole map[string]bool
+	delay     map[string]time.Duration
 	conns     map[*memConn]bool // client ends, until closed
 	dials     map[string]int
 	port      int
@@ -24,7 +25,8 @@ type memnet struct {
 }
 
 func newMemnet() *memnet {
-	return &memnet{listeners: map[string]*memListener{}, blackhole: map[string]bool{}, conns: map[*memConn]bool{}, dials: map[string]int{}}
+	return &memnet{listeners: map[string]*memListener{}, blackhole: map[string]bool{},
+		delay: map[string]time.Duration{}, conns: map[*memConn]bool{}, dials: map[string]int{}}
 }
 
 // Listen takes connections to host:port.
@@ -42,11 +44,18 @@ func (n *memnet) DialContext(ctx context.Context, _, addr string) (net.Conn, err
 	n.dials[addr]++
 	n.port++
 	here := memAddr("client:" + strconv.Itoa(n.port))
-	l, hole := n.listeners[addr], n.blackhole[addr]
+	l, hole, delay := n.listeners[addr], n.blackhole[addr], n.delay[addr]
 	n.mu.Unlock()
 	if hole {
 		<-ctx.Done()
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: memAddr(addr), Err: ctx.Err()}
+	}
+	if delay > 0 {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: memAddr(addr), Err: ctx.Err()}
+		}
 	}
 	if l == nil {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: memAddr(addr), Err: syscall.ECONNREFUSED}
@@ -70,6 +79,13 @@ func (n *memnet) DialContext(ctx context.Context, _, addr string) (net.Conn, err
 func (n *memnet) BlackHole(addr string, on bool) {
 	n.mu.Lock()
 	n.blackhole[addr] = on
+	n.mu.Unlock()
+}
+
+// Delay makes each dial to an address take a time.
+func (n *memnet) Delay(addr string, d time.Duration) {
+	n.mu.Lock()
+	n.delay[addr] = d
 	n.mu.Unlock()
 }
 
