@@ -10,6 +10,7 @@ replace (
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/livekit/protocol v1.54.1
+	github.com/lkrpc/lkrpc v0.0.0-00010101000000-000000000000
 	github.com/lkrpc/lkrpc/testdata/servers v0.0.0-00010101000000-000000000000
 	github.com/twitchtv/twirp v8.1.3+incompatible
 	google.golang.org/protobuf v1.36.12
