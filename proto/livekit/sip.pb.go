@@ -4725,9 +4725,9 @@ const file_lkrpc_sip_proto_rawDesc = "" +
 	"\fSTR_REJECTED\x10\x03\x12\x17\n" +
 	"\x13STR_RINGING_TIMEOUT\x10\x04\x12\x1f\n" +
 	"\x1bSTR_SUBSCRIPTION_TERMINATED\x10\x05\x12\x10\n" +
-	"\fSTR_CANCELED\x10\x062\xe3\v\n" +
-	"\x03SIP\x12K\n" +
-	"\fListSIPTrunk\x12\x1c.livekit.ListSIPTrunkRequest\x1a\x1d.livekit.ListSIPTrunkResponse\x12\\\n" +
+	"\fSTR_CANCELED\x10\x062\xe8\v\n" +
+	"\x03SIP\x12P\n" +
+	"\fListSIPTrunk\x12\x1c.livekit.ListSIPTrunkRequest\x1a\x1d.livekit.ListSIPTrunkResponse\"\x03\x88\x02\x01\x12\\\n" +
 	"\x15CreateSIPInboundTrunk\x12%.livekit.CreateSIPInboundTrunkRequest\x1a\x1c.livekit.SIPInboundTrunkInfo\x12_\n" +
 	"\x16CreateSIPOutboundTrunk\x12&.livekit.CreateSIPOutboundTrunkRequest\x1a\x1d.livekit.SIPOutboundTrunkInfo\x12\\\n" +
 	"\x15UpdateSIPInboundTrunk\x12%.livekit.UpdateSIPInboundTrunkRequest\x1a\x1c.livekit.SIPInboundTrunkInfo\x12_\n" +
