@@ -142,7 +142,7 @@ func (n *memnet) Break(addr string) {
 // Unwritable makes every write on the connections that an address has now fail, before a byte is taken, while reads say
 // nothing yet: what a client sees when the news of a dead peer comes with its next write.
 func (n *memnet) Unwritable(addr string) {
-	n.each(addr, func(c *memConn) { c.out.fail(syscall.EPIPE) })
+	n.each(addr, func(c *memConn) { c.out.set(func(s *stream) { s.shut = true }) })
 }
 
 type memAddr string
@@ -188,6 +188,7 @@ type stream struct {
 	buf      []byte
 	ended    bool  // the writer has closed
 	err      error // of every read and write from now on
+	shut     bool  // writes fail; reads do not know
 	frozen   bool  // what is written is lost, and nothing can be read
 	deadline time.Time
 	timer    *time.Timer
@@ -243,6 +244,8 @@ func (s *stream) write(p []byte) (int, error) {
 		return 0, s.err
 	case s.ended:
 		return 0, net.ErrClosed
+	case s.shut:
+		return 0, syscall.EPIPE
 	case !s.frozen:
 		s.buf = append(s.buf, p...)
 		s.cond.Broadcast()
