@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,9 @@ func TestFaults(t *testing.T) {
 				q := h.Requests()[0]
 				if q.Fault != test.recall || q.Status != test.status || q.Effect != test.effect || test.fault.String() != test.recall {
 					t.Errorf("recorded: %+v", q)
+				}
+				if length, _ := strconv.Atoi(a.header.Get("Content-Length")); test.cut && len(a.body) != (length-1)/2 {
+					t.Errorf("%d bytes of %d arrived, want half", len(a.body), length-1)
 				}
 				if test.name == "status" && a.header.Get("Retry-After") != "7" {
 					t.Errorf("the fault's header is missing: %v", a.header)

@@ -1,9 +1,13 @@
 package cloudtest_test
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +45,85 @@ func TestRefuse(t *testing.T) {
 		u.works(u.Region(1))
 		b.Clear()
 		u.works(h)
+	})
+}
+
+// Refuse and BlackHole hold for as many dials as they are told.
+func TestNetworkFaultsEnd(t *testing.T) {
+	inBubble(t, func(t *testing.T, u *user) {
+		dial := func(h *cloudtest.Host) error {
+			ctx, cancel := context.WithTimeout(background, time.Second)
+			defer cancel()
+			conn, err := u.DialContext(ctx, "tcp", h.Name()+":443")
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		}
+		second := []cloudtest.When{cloudtest.Skip(1), cloudtest.Times(2)}
+		for _, test := range []struct {
+			name string
+			set  func(h *cloudtest.Host) *cloudtest.Break
+			want string // a letter for each dial: x failed, . went through
+		}{
+			{"refuse", func(h *cloudtest.Host) *cloudtest.Break { return h.Refuse(second...) }, ".xx.."},
+			{"black hole", func(h *cloudtest.Host) *cloudtest.Break { return h.BlackHole(second...) }, ".xx.."},
+			{"unresolve", func(h *cloudtest.Host) *cloudtest.Break { return h.Unresolve(second...) }, ".xx.."},
+			{"for a time", func(h *cloudtest.Host) *cloudtest.Break { // the third dial waits and gets through
+				return h.BlackHole(cloudtest.Later(500*time.Millisecond), cloudtest.For(2*time.Second))
+			}, ".x..."},
+		} {
+			h := u.Region(1)
+			b := test.set(h)
+			got := ""
+			for range test.want {
+				if err := dial(h); err == nil {
+					got += "."
+				} else {
+					got += "x"
+				}
+				if got == "." {
+					<-time.After(time.Second)
+				}
+			}
+			if got != test.want || b.Hits() != 2 {
+				t.Errorf("%s: %s with %d hits, want %s", test.name, got, b.Hits(), test.want)
+			}
+			b.Clear()
+			<-time.After(time.Second)
+		}
+	})
+}
+
+// A connection that is cut ends with a reset, not with a goodbye.
+func TestRefuseResets(t *testing.T) {
+	inEach(t, func(t *testing.T, u *user) {
+		h := u.Region(0)
+		scheme, port := "https", ":443"
+		if strings.HasPrefix(h.URL(), "http:") {
+			scheme, port = "http", ":80"
+		}
+		conn, err := u.DialContext(background, "tcp", h.Name()+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if scheme == "https" {
+			cfg := u.TLSConfig()
+			cfg.ServerName = h.Name()
+			conn = tls.Client(conn, cfg)
+		}
+		io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+h.Name()+"\r\n\r\n")
+		r := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, resp.Body)
+		h.Refuse()
+		if _, err := r.ReadByte(); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("it ended with %v", err)
+		}
 	})
 }
 

@@ -140,7 +140,7 @@ func TestJobs(t *testing.T) {
 		}
 		remove()
 		late := create()
-		<-time.After(time.Hour / 2)
+		<-time.After(time.Minute)
 		if n := len(jobs(late.GetId())); n != 0 {
 			t.Errorf("a worker that left took %d jobs", n)
 		}
