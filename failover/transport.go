@@ -68,10 +68,11 @@ func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
 	return t, nil
 }
 
-// SeveralAttempts reports whether API calls to the host of a URL get more than one attempt.
-func (t *Transport) SeveralAttempts(serverURL string) bool {
+// OriginsUnused reports whether the option Origins was given and does nothing for calls to serverURL, because its host is named
+// neither there nor by Hosts.
+func (t *Transport) OriginsUnused(serverURL string) bool {
 	o, err := parseOrigin(serverURL)
-	return err == nil && !t.off && t.rules.kind(hostName(o.host)) != foreignHost
+	return err == nil && len(t.fixed) > 0 && t.rules.kind(hostName(o.host)) == foreignHost
 }
 
 // Close ends the background reads and closes idle connections. Calls that are running go on; later ones fail. It returns nil.

@@ -1,0 +1,222 @@
+package lkrpc_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lkrpc/lkrpc"
+	"github.com/lkrpc/lkrpc/auth"
+	"github.com/lkrpc/lkrpc/failover"
+	"github.com/lkrpc/lkrpc/proto/livekit"
+	"github.com/twitchtv/twirp"
+)
+
+func withHeaders(t *testing.T, h http.Header) context.Context {
+	t.Helper()
+	ctx, err := twirp.WithHTTPRequestHeaders(background, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+func TestHeaders(t *testing.T) {
+	rec := &recorder{}
+	option := http.Header{"X-Tenant": {"from the option"}, "x-trace": {"t"}}
+	client := newTestClient(t, "localhost:7880", rec, lkrpc.WithHeader(option))
+	option.Set("X-Tenant", "changed later")
+
+	context := http.Header{
+		"X-Tenant":             {"from the context"},
+		"X-Lk-Mock":            {"{}"},
+		"authorization":        {"Bearer somebody-else"},
+		"Authorization":        {"Bearer somebody-else"},
+		"X-Livekit-Request-Id": {"from elsewhere"},
+		"X-Twirp-Timeout-Ms":   {"1"},
+	}
+	before := context.Clone()
+	ctx := withHeaders(t, context)
+	req := &livekit.ListRoomsRequest{Names: []string{"r"}}
+	if _, err := client.Room.ListRooms(ctx, req); err != nil {
+		t.Fatal(err)
+	}
+	r := rec.last(t)
+	claimsOf(t, r) // exactly one Authorization header, ours
+	for name := range r.Header {
+		if strings.EqualFold(name, "Authorization") && name != "Authorization" {
+			t.Errorf("a second Authorization header was sent as %q", name)
+		}
+	}
+	if got := r.Header.Values("X-Tenant"); !slices.Equal(got, []string{"from the context"}) {
+		t.Errorf("X-Tenant %q, want the context's", got)
+	}
+	if r.Header.Get("X-Trace") != "t" || r.Header.Get("X-Lk-Mock") != "{}" {
+		t.Errorf("a caller's header is missing: %v", r.Header)
+	}
+	if id := r.Header.Values(failover.RequestIDHeader); len(id) != 1 || id[0] == "from elsewhere" || id[0] == "" {
+		t.Errorf("request id %q, want a fresh one", id)
+	}
+	if r.Header.Get("X-Twirp-Timeout-Ms") == "1" {
+		t.Error("the caller's X-Twirp-Timeout-Ms was sent")
+	}
+	if !reflect.DeepEqual(context, before) {
+		t.Errorf("the context's header map was changed: %v", context)
+	}
+	if !strings.HasPrefix(r.Header.Get("User-Agent"), "lkrpc") {
+		t.Errorf("User-Agent %q", r.Header.Get("User-Agent"))
+	}
+}
+
+func TestOptionErrors(t *testing.T) {
+	for name, opt := range map[string]lkrpc.Option{
+		"Authorization":               lkrpc.WithHeader(http.Header{"authorization": {"Bearer x"}}),
+		"X-Livekit-Request-Id":        lkrpc.WithHeader(http.Header{"x-livekit-request-id": {"x"}}),
+		"line break":                  lkrpc.WithHeader(http.Header{"X-A": {"a\r\nB: c"}}),
+		"WithHTTPTransport(nil)":      lkrpc.WithHTTPTransport(nil),
+		"nil":                         lkrpc.WithHTTPTransport((*http.Transport)(nil)),
+		"WithTransportWrapper(nil)":   lkrpc.WithTransportWrapper(nil),
+		"interceptor 1 is nil":        lkrpc.WithInterceptors(nil),
+		"option 1 is nil":             nil,
+		"host pattern":                lkrpc.WithFailover(failover.Hosts("https://h")),
+		"origin \"ftp://h\"":          lkrpc.WithFailover(failover.Origins("ftp://h")),
+		"OnAttempt(nil)":              lkrpc.WithFailover(failover.OnAttempt(nil)),
+		"failover.Hosts(\"h\")":       lkrpc.WithFailover(failover.Origins("https://other.example.com")),
+	} {
+		c, err := lkrpc.New("h", auth.APIKey(testKey, testSecret), opt)
+		if err == nil {
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want an error that says %s", err, name)
+		}
+	}
+}
+
+func TestWrongCredentials(t *testing.T) {
+	for _, c := range []struct {
+		creds auth.Credentials
+		says  string
+	}{
+		{auth.APIKey("", testSecret), "key"},
+		{auth.APIKey(testKey, ""), "secret"},
+		{auth.StaticToken(""), "token"},
+		{auth.StaticToken("no jwt"), "token"},
+		{nil, "nil"},
+	} {
+		client, err := lkrpc.New("h", c.creds)
+		if err == nil {
+			client.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, want an error that names the %s", err, c.says)
+		}
+	}
+}
+
+// tokens are credentials of a caller's own making.
+type tokens func(context.Context, *auth.ClaimGrants) (string, error)
+
+func (f tokens) Token(ctx context.Context, g *auth.ClaimGrants) (string, error) { return f(ctx, g) }
+
+func TestOwnCredentials(t *testing.T) {
+	broken := errors.New("vault is sealed")
+	for _, c := range []struct {
+		token string
+		err   error
+		code  twirp.ErrorCode
+	}{
+		{"", nil, twirp.Unauthenticated},
+		{"", broken, twirp.Unauthenticated},
+		{"eyJhbGciOiJIUzI1NiJ9.e30.x", nil, twirp.NoError},
+	} {
+		rec := &recorder{}
+		client, err := lkrpc.New("h", tokens(func(_ context.Context, g *auth.ClaimGrants) (string, error) {
+			if g.Video == nil || !g.Video.RoomList {
+				t.Errorf("the credentials were asked for %v, want roomList", g)
+			}
+			return c.token, c.err
+		}), lkrpc.WithHTTPTransport(rec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Room.ListRooms(background, &livekit.ListRoomsRequest{})
+		client.Close()
+		if c.code == twirp.NoError {
+			if err != nil || rec.last(t).Header.Get("Authorization") != "Bearer "+c.token {
+				t.Errorf("own token: %v", err)
+			}
+			continue
+		}
+		var e *lkrpc.Error
+		if !errors.As(err, &e) || e.Code() != c.code || c.err != nil && !errors.Is(err, c.err) || len(rec.requests()) != 0 {
+			t.Errorf("%v after %d requests, want a local %s", err, len(rec.requests()), c.code)
+		}
+	}
+}
+
+// Interceptors of the caller's are outermost: they see the request as it was made, and the *Error.
+func TestInterceptors(t *testing.T) {
+	var order []string
+	interceptor := func(name string) twirp.Interceptor {
+		return func(next twirp.Method) twirp.Method {
+			return func(ctx context.Context, req any) (any, error) {
+				order = append(order, name)
+				resp, err := next(ctx, req)
+				if e, ok := err.(*lkrpc.Error); !ok || e.Method != "DeleteRoom" {
+					t.Errorf("interceptor %s got %T, want an *Error of DeleteRoom", name, err)
+				}
+				return resp, err
+			}
+		}
+	}
+	client := newTestClient(t, "h", roundTripper(func(r *http.Request) (*http.Response, error) {
+		return answer(r, 404, "application/json", ""), nil
+	}), lkrpc.WithInterceptors(interceptor("a"), interceptor("b")), lkrpc.WithInterceptors(interceptor("c")))
+	if _, err := client.Room.DeleteRoom(background, &livekit.DeleteRoomRequest{Room: "r"}); err == nil {
+		t.Error("a 404 was no error")
+	}
+	if strings.Join(order, "") != "abc" {
+		t.Errorf("order %v, want a b c", order)
+	}
+}
+
+// Header maps, option slices, messages and the transport belong to the caller, who may share them between calls.
+func TestSharedRequest(t *testing.T) {
+	rec := &recorder{}
+	client := newTestClient(t, "h", rec)
+	data := &livekit.SendDataRequest{Room: "r", Data: []byte("d")}
+	call := &livekit.CreateSIPParticipantRequest{RoomName: "r", SipTrunkId: "t", SipCallTo: "+1", WaitUntilAnswered: true}
+	done := make(chan error)
+	for range 20 {
+		go func() {
+			_, err1 := client.Room.SendData(background, data)
+			_, err2 := client.SIP.CreateSIPParticipant(background, call)
+			done <- errors.Join(err1, err2)
+		}()
+	}
+	for range 20 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(data.Nonce) != 0 || call.RingingTimeout != nil {
+		t.Errorf("a caller's message was changed: %v, %v", data, call)
+	}
+}
+
+func TestCloseEndsTheClient(t *testing.T) {
+	client := newTestClient(t, "h", &recorder{})
+	for range 2 {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := client.Room.ListRooms(background, &livekit.ListRoomsRequest{}); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("a call after Close: %v, want an error that says so", err)
+	}
+}
