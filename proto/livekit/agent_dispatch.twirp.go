@@ -31,11 +31,15 @@ const _ = twirp.TwirpPackageMinVersion_8_1_0
 // AgentDispatchService Interface
 // ==============================
 
+// AgentDispatchService asks for agents in rooms. Grant of all its methods: roomAdmin of the room.
 type AgentDispatchService interface {
+	// Asks for an agent in a room, which is created if it is not open.
 	CreateDispatch(context.Context, *CreateAgentDispatchRequest) (*AgentDispatch, error)
 
+	// Withdraws a dispatch and ends its jobs; not_found if there is none of that id.
 	DeleteDispatch(context.Context, *DeleteAgentDispatchRequest) (*AgentDispatch, error)
 
+	// Lists the dispatches of a room with their jobs.
 	ListDispatch(context.Context, *ListAgentDispatchRequest) (*ListAgentDispatchResponse, error)
 }
 

@@ -26,15 +26,21 @@ const _ = twirp.TwirpPackageMinVersion_8_1_0
 // Connector Interface
 // ===================
 
+// Connector brings calls of other services into rooms.
 type Connector interface {
+	// Calls a person by WhatsApp. Grant: roomCreate of the room.
 	DialWhatsAppCall(context.Context, *DialWhatsAppCallRequest) (*DialWhatsAppCallResponse, error)
 
+	// Ends a WhatsApp call. Grant: roomCreate.
 	DisconnectWhatsAppCall(context.Context, *DisconnectWhatsAppCallRequest) (*DisconnectWhatsAppCallResponse, error)
 
+	// Connects the media of a call that DialWhatsAppCall placed, once WhatsApp has sent its answer. Grant: roomCreate.
 	ConnectWhatsAppCall(context.Context, *ConnectWhatsAppCallRequest) (*ConnectWhatsAppCallResponse, error)
 
+	// Takes a call that a person placed by WhatsApp. Grant: roomCreate of the room.
 	AcceptWhatsAppCall(context.Context, *AcceptWhatsAppCallRequest) (*AcceptWhatsAppCallResponse, error)
 
+	// Makes a URL that a Twilio call streams its media to. Grant: roomCreate of the room.
 	ConnectTwilioCall(context.Context, *ConnectTwilioCallRequest) (*ConnectTwilioCallResponse, error)
 }
 

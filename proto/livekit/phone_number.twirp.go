@@ -26,17 +26,24 @@ const _ = twirp.TwirpPackageMinVersion_8_1_0
 // PhoneNumberService Interface
 // ============================
 
+// PhoneNumberService buys, assigns and releases phone numbers. Grant of all its methods: SIP admin.
 type PhoneNumberService interface {
+	// Lists numbers that are for sale.
 	SearchPhoneNumbers(context.Context, *SearchPhoneNumbersRequest) (*SearchPhoneNumbersResponse, error)
 
+	// Buys numbers.
 	PurchasePhoneNumber(context.Context, *PurchasePhoneNumberRequest) (*PurchasePhoneNumberResponse, error)
 
+	// Lists the project's numbers.
 	ListPhoneNumbers(context.Context, *ListPhoneNumbersRequest) (*ListPhoneNumbersResponse, error)
 
+	// Returns one of the project's numbers.
 	GetPhoneNumber(context.Context, *GetPhoneNumberRequest) (*GetPhoneNumberResponse, error)
 
+	// Assigns a number to a dispatch rule, or renames it.
 	UpdatePhoneNumber(context.Context, *UpdatePhoneNumberRequest) (*UpdatePhoneNumberResponse, error)
 
+	// Gives numbers back.
 	ReleasePhoneNumbers(context.Context, *ReleasePhoneNumbersRequest) (*ReleasePhoneNumbersResponse, error)
 }
 
