@@ -74,18 +74,18 @@ func TestHeaders(t *testing.T) {
 
 func TestOptionErrors(t *testing.T) {
 	for name, opt := range map[string]lkrpc.Option{
-		"Authorization":               lkrpc.WithHeader(http.Header{"authorization": {"Bearer x"}}),
-		"X-Livekit-Request-Id":        lkrpc.WithHeader(http.Header{"x-livekit-request-id": {"x"}}),
-		"line break":                  lkrpc.WithHeader(http.Header{"X-A": {"a\r\nB: c"}}),
-		"WithHTTPTransport(nil)":      lkrpc.WithHTTPTransport(nil),
-		"nil":                         lkrpc.WithHTTPTransport((*http.Transport)(nil)),
-		"WithTransportWrapper(nil)":   lkrpc.WithTransportWrapper(nil),
-		"interceptor 1 is nil":        lkrpc.WithInterceptors(nil),
-		"option 1 is nil":             nil,
-		"host pattern":                lkrpc.WithFailover(failover.Hosts("https://h")),
-		"origin \"ftp://h\"":          lkrpc.WithFailover(failover.Origins("ftp://h")),
-		"OnAttempt(nil)":              lkrpc.WithFailover(failover.OnAttempt(nil)),
-		"failover.Hosts(\"h\")":       lkrpc.WithFailover(failover.Origins("https://other.example.com")),
+		"Authorization":             lkrpc.WithHeader(http.Header{"authorization": {"Bearer x"}}),
+		"X-Livekit-Request-Id":      lkrpc.WithHeader(http.Header{"x-livekit-request-id": {"x"}}),
+		"line break":                lkrpc.WithHeader(http.Header{"X-A": {"a\r\nB: c"}}),
+		"WithHTTPTransport(nil)":    lkrpc.WithHTTPTransport(nil),
+		"nil":                       lkrpc.WithHTTPTransport((*http.Transport)(nil)),
+		"WithTransportWrapper(nil)": lkrpc.WithTransportWrapper(nil),
+		"interceptor 1 is nil":      lkrpc.WithInterceptors(nil),
+		"option 1 is nil":           nil,
+		"host pattern":              lkrpc.WithFailover(failover.Hosts("https://h")),
+		"origin \"ftp://h\"":        lkrpc.WithFailover(failover.Origins("ftp://h")),
+		"OnAttempt(nil)":            lkrpc.WithFailover(failover.OnAttempt(nil)),
+		"failover.Hosts(\"h\")":     lkrpc.WithFailover(failover.Origins("https://other.example.com")),
 	} {
 		c, err := lkrpc.New("h", auth.APIKey(testKey, testSecret), opt)
 		if err == nil {
