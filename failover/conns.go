@@ -104,9 +104,10 @@ func (c *carriers) closeIdle() {
 
 // cloneTransport copies a transport with connections of its own and fills in what its owner left at zero.
 func cloneTransport(tr *http.Transport) *http.Transport {
-	c := tr.Clone()
-	if _, http2 := c.TLSNextProto["h2"]; http2 {
-		// The map's entry belongs to the original's connection pool. Without it net/http makes one for the clone.
+	c := tr.Clone() // and tr's own protocols are settled from here on
+	if _, http2 := tr.TLSNextProto["h2"]; http2 {
+		// An entry of the map belongs to the original's connections; without one net/http makes the clone's own. It would not
+		// for a clone of a plain transport, whose TLS configuration looks like a user's by now.
 		c.TLSNextProto, c.ForceAttemptHTTP2 = nil, true
 	}
 	if c.MaxIdleConnsPerHost == 0 {

@@ -173,15 +173,13 @@ func (t *Transport) fetchRegions(ctx context.Context, h *hostState, header http.
 	}
 	defer resp.Body.Close()
 	now := time.Now()
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound: // a server without regions, such as a self-hosted one
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxListBytes)) // of any answer, so that the connection can be kept
+	switch {
+	case resp.StatusCode == http.StatusNotFound: // a server without regions, such as a self-hosted one
 		return &listing{read: now, fresh: now.Add(defaultListAge)}, nil
-	default:
+	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the region list was answered with %s", statusReason(resp.StatusCode))
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxListBytes))
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	regions, err := parseRegions(body)

@@ -137,12 +137,15 @@ type asked struct {
 	from, host string
 }
 
+// quiet is a server's log that nobody wants to read: tests break connections on purpose.
+var quiet = log.New(io.Discard, "", 0)
+
 // serve starts a server for a host name, on port 80 in plain HTTP and on 443 in TLS with HTTP/2. Without setList it has no
 // region list.
 func (w *world) serve(host string, answer http.HandlerFunc) *site {
 	s := &site{host: host, answer: answer, list: status(404)}
-	plain := &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}
-	secure := &http.Server{Handler: s, ErrorLog: plain.ErrorLog, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate(host)}}}
+	plain := &http.Server{Handler: s, ErrorLog: quiet}
+	secure := &http.Server{Handler: s, ErrorLog: quiet, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate(host)}}}
 	s.servers = []*http.Server{plain, secure}
 	go plain.Serve(w.net.Listen(host + ":80"))
 	go secure.ServeTLS(w.net.Listen(host+":443"), "", "")
