@@ -134,7 +134,7 @@ func contextError(err error, out *outgoing) *Error {
 
 // transportError is the error of a call that has no answer.
 func transportError(err error, out *outgoing) *Error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if contextEnd(err) != nil {
 		return contextError(causeOf(err), out)
 	}
 	e := &Error{code: twirp.Unavailable, msg: failover.Scrub(causeOf(err).Error()), cause: err}
@@ -142,6 +142,16 @@ func transportError(err error, out *outgoing) *Error {
 		e.HTTPStatus = attempts[len(attempts)-1].Status
 	}
 	return e.withTrail(&out.trail)
+}
+
+// contextEnd returns the context's error in err, or nil.
+func contextEnd(err error) error {
+	for _, end := range [...]error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, end) {
+			return end
+		}
+	}
+	return nil
 }
 
 // causeOf takes the failover layer's error apart: what it says beside its cause is in the Error's own fields.
@@ -157,6 +167,11 @@ func causeOf(err error) error {
 func errorOf(err error, out *outgoing) *Error {
 	var e *Error
 	if errors.As(err, &e) {
+		return e
+	}
+	if ended := contextEnd(err); ended != nil { // seen by the generated code, before the request or after the answer
+		e = contextError(ended, out)
+		e.OutcomeUnknown = e.OutcomeUnknown || len(e.Attempts) > 0
 		return e
 	}
 	// The answer stood, but could not be decoded; or the request could not be encoded.
