@@ -20,7 +20,7 @@ const defaultLifetime = 6 * time.Hour
 //
 // It is not safe for concurrent use while it is being changed. ToJWT changes nothing.
 type AccessToken struct {
-	signer         *signer
+	signer         sealed[*signer]
 	claims         ClaimGrants
 	lifetime       time.Duration
 	allowSensitive bool
@@ -29,7 +29,7 @@ type AccessToken struct {
 
 // NewAccessToken begins a token that is signed with an API key and its secret. ToJWT says if one of them is empty.
 func NewAccessToken(key, secret string) *AccessToken {
-	return &AccessToken{signer: newSigner(key, secret)}
+	return &AccessToken{signer: seal(newSigner(key, secret))}
 }
 
 // SetIdentity sets who the participant is. LiveKit lets no participant join without one; a second participant with the same
@@ -181,8 +181,8 @@ func (t *AccessToken) GetGrants() *ClaimGrants { return t.claims.Clone() }
 
 // ToJWT signs the token. It is valid from a minute ago, since clocks differ, for the lifetime from now.
 func (t *AccessToken) ToJWT() (string, error) {
-	signer := t.signer
-	if signer == nil { // of the zero AccessToken
+	signer := t.signer.open()
+	if signer == nil { // in the zero AccessToken
 		signer = newSigner("", "")
 	}
 	if err := cmp.Or(signer.err, t.err); err != nil {
@@ -210,8 +210,8 @@ func (t *AccessToken) ToJWT() (string, error) {
 // String names the API key and the claims. It holds neither the secret nor the token.
 func (t *AccessToken) String() string {
 	key := ""
-	if t.signer != nil {
-		key = t.signer.key
+	if signer := t.signer.open(); signer != nil {
+		key = signer.key
 	}
 	return fmt.Sprintf("auth.AccessToken(%s, %s)", key, &t.claims)
 }

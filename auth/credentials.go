@@ -38,19 +38,22 @@ func CheckCredentials(c Credentials) error {
 //
 // That the key or the secret is empty is an error of CheckCredentials and of Token.
 func APIKey(key, secret string) Credentials {
-	return &apiKey{signer: newSigner(key, secret)}
+	s := newSigner(key, secret)
+	return &apiKey{key: key, err: s.err, signer: seal(s), tokens: seal(&tokenCache{})}
 }
 
 type apiKey struct {
-	signer *signer
-	tokens tokenCache
+	key    string
+	err    error // why there can be no token
+	signer sealed[*signer]
+	tokens sealed[*tokenCache]
 }
 
-func (k *apiKey) Check() error { return k.signer.err }
+func (k *apiKey) Check() error { return k.err }
 
 func (k *apiKey) Token(_ context.Context, grants *ClaimGrants) (string, error) {
-	if k.signer.err != nil {
-		return "", k.signer.err
+	if k.err != nil {
+		return "", k.err
 	}
 	identity := ""
 	if grants != nil {
@@ -63,19 +66,19 @@ func (k *apiKey) Token(_ context.Context, grants *ClaimGrants) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now := time.Now()
-	if token, ok := k.tokens.get(claims, now); ok {
+	tokens, now := k.tokens.open(), time.Now()
+	if token, ok := tokens.get(claims, now); ok {
 		return token, nil
 	}
-	token, err := k.signer.sign(identity, claims, now, callLifetime)
+	token, err := k.signer.open().sign(identity, claims, now, callLifetime)
 	if err != nil {
 		return "", err
 	}
-	k.tokens.put(claims, token, now)
+	tokens.put(claims, token, now)
 	return token, nil
 }
 
-func (k *apiKey) String() string             { return "auth.APIKey(" + k.signer.key + ", " + hidden + ")" }
+func (k *apiKey) String() string             { return "auth.APIKey(" + k.key + ", " + hidden + ")" }
 func (k *apiKey) Format(f fmt.State, _ rune) { fmt.Fprint(f, k.String()) }
 func (k *apiKey) LogValue() slog.Value       { return slog.StringValue(k.String()) }
 
@@ -86,12 +89,12 @@ func (k *apiKey) LogValue() slog.Value       { return slog.StringValue(k.String(
 // That it is empty, or no JSON Web Token, is an error of CheckCredentials and of Token.
 func StaticToken(token string) Credentials {
 	token = trimBearer(token)
-	return &staticToken{token: &token, err: checkStatic(token)}
+	return &staticToken{token: seal(token), err: checkStatic(token)}
 }
 
 type staticToken struct {
-	token *string // a pointer, which fmt does not follow
-	err   error
+	token sealed[string]
+	err   error // why it is no token
 }
 
 func checkStatic(token string) error {
@@ -108,7 +111,7 @@ func (s *staticToken) Token(context.Context, *ClaimGrants) (string, error) {
 	if s.err != nil {
 		return "", s.err
 	}
-	return *s.token, nil
+	return s.token.open(), nil
 }
 
 func (s *staticToken) String() string             { return "auth.StaticToken(" + hidden + ")" }

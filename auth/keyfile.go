@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -35,16 +34,18 @@ func NewFileBasedKeyProvider(path string) (*FileBasedKeyProvider, error) {
 //
 // This is the part of YAML that key files use; anything else in it is an error that names the line.
 func NewFileBasedKeyProviderFromReader(r io.Reader) (*FileBasedKeyProvider, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("auth: keys: %w", err)
+	case len(text) > maxKeyFile:
+		return nil, fmt.Errorf("auth: keys: more than %d bytes", maxKeyFile)
+	}
 	secrets := map[string]string{}
-	limited := &io.LimitedReader{R: r, N: maxKeyFile + 1}
-	lines := bufio.NewScanner(limited)
-	lines.Buffer(nil, maxKeyFile+1)
-	for n := 1; lines.Scan(); n++ {
-		text := lines.Text()
-		if n == 1 {
-			text = strings.TrimPrefix(text, "\ufeff") // a byte order mark
-		}
-		key, secret, err := parseKeyLine(text)
+	n := 0
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) { // without the byte order mark
+		n++
+		key, secret, err := parseKeyLine(line)
 		if _, twice := secrets[key]; twice && err == nil {
 			err = fmt.Errorf("it has the key %q a second time", key)
 		}
@@ -55,13 +56,7 @@ func NewFileBasedKeyProviderFromReader(r io.Reader) (*FileBasedKeyProvider, erro
 			secrets[key] = secret
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("auth: keys: %w", err)
-	}
-	if limited.N <= 0 {
-		return nil, fmt.Errorf("auth: keys: more than %d bytes", maxKeyFile)
-	}
-	p := &FileBasedKeyProvider{&secrets}
+	p := &FileBasedKeyProvider{seal(secrets)}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}

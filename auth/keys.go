@@ -32,24 +32,24 @@ func CheckKeyProvider(keys KeyProvider) error {
 // SimpleKeyProvider knows one API key.
 type SimpleKeyProvider struct {
 	key    string
-	secret *string // a pointer, which fmt does not follow; nil in the zero value
+	secret sealed[string]
 }
 
 // NewSimpleKeyProvider returns a provider for one API key. That the key or the secret is empty is an error of Check, and so of
 // whatever uses the provider.
 func NewSimpleKeyProvider(key, secret string) *SimpleKeyProvider {
-	return &SimpleKeyProvider{key, &secret}
+	return &SimpleKeyProvider{key, seal(secret)}
 }
 
 // Check says if the key or the secret is empty.
-func (p *SimpleKeyProvider) Check() error { return checkKeys(p.key, p.GetSecret(p.key)) }
+func (p *SimpleKeyProvider) Check() error { return checkKeys(p.key, p.secret.open()) }
 
 // GetSecret returns the secret if the key is the provider's, else "".
 func (p *SimpleKeyProvider) GetSecret(key string) string {
-	if key != p.key || p.secret == nil {
+	if key != p.key {
 		return ""
 	}
-	return *p.secret
+	return p.secret.open()
 }
 
 // NumKeys returns 1.
@@ -68,14 +68,13 @@ func (p *SimpleKeyProvider) LogValue() slog.Value { return slog.StringValue(p.St
 
 // FileBasedKeyProvider knows several API keys, from a file, a reader or a map.
 type FileBasedKeyProvider struct {
-	secrets *map[string]string // a pointer, which fmt does not follow; nil in the zero value
+	secrets sealed[map[string]string]
 }
 
 // NewFileBasedKeyProviderFromMap returns a provider for the secrets by API key. The map is copied. What is wrong with it is an
 // error of Check, and so of whatever uses the provider.
 func NewFileBasedKeyProviderFromMap(secrets map[string]string) *FileBasedKeyProvider {
-	secrets = maps.Clone(secrets)
-	return &FileBasedKeyProvider{&secrets}
+	return &FileBasedKeyProvider{seal(maps.Clone(secrets))}
 }
 
 // Check says if there are no keys, or a key or secret is empty.
@@ -84,7 +83,7 @@ func (p *FileBasedKeyProvider) Check() error {
 		return fmt.Errorf("%w: there are no keys", ErrKeysMissing)
 	}
 	for _, key := range p.names() {
-		if err := checkKeys(key, p.all()[key]); err != nil {
+		if err := checkKeys(key, p.secrets.open()[key]); err != nil {
 			return fmt.Errorf("%w (key %q)", err, key)
 		}
 	}
@@ -92,19 +91,12 @@ func (p *FileBasedKeyProvider) Check() error {
 }
 
 // GetSecret returns the secret of a key, "" for one that is not known.
-func (p *FileBasedKeyProvider) GetSecret(key string) string { return p.all()[key] }
+func (p *FileBasedKeyProvider) GetSecret(key string) string { return p.secrets.open()[key] }
 
 // NumKeys returns how many keys there are.
-func (p *FileBasedKeyProvider) NumKeys() int { return len(p.all()) }
+func (p *FileBasedKeyProvider) NumKeys() int { return len(p.secrets.open()) }
 
-func (p *FileBasedKeyProvider) all() map[string]string {
-	if p.secrets == nil {
-		return nil
-	}
-	return *p.secrets
-}
-
-func (p *FileBasedKeyProvider) names() []string { return slices.Sorted(maps.Keys(p.all())) }
+func (p *FileBasedKeyProvider) names() []string { return slices.Sorted(maps.Keys(p.secrets.open())) }
 
 // String names the keys.
 func (p *FileBasedKeyProvider) String() string {

@@ -13,14 +13,7 @@ import (
 // APIKeyTokenVerifier is a token that was read but not verified yet: what its methods tell may be made up by anybody, except
 // for what Verify returns. Safe for concurrent use.
 type APIKeyTokenVerifier struct {
-	token *unverified // a pointer, which fmt does not follow; nil in the zero value
-}
-
-func (v *APIKeyTokenVerifier) get() *unverified {
-	if v.token == nil {
-		return &unverified{}
-	}
-	return v.token
+	token sealed[*unverified]
 }
 
 // ParseAPIToken reads a token without verifying it; Verify does. Use it to find out which API key a token claims to be signed
@@ -34,16 +27,24 @@ func ParseAPIToken(raw string) (*APIKeyTokenVerifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &APIKeyTokenVerifier{token}, nil
+	return &APIKeyTokenVerifier{seal(token)}, nil
 }
 
 // APIKey returns the API key that the token claims to be signed with: its issuer.
-func (v *APIKeyTokenVerifier) APIKey() string { return v.get().claims.Issuer }
+func (v *APIKeyTokenVerifier) APIKey() string { return v.registered().Issuer }
 
 // Identity returns the participant's identity: the token's subject or, in old tokens without one, its id.
 func (v *APIKeyTokenVerifier) Identity() string {
-	claims := &v.get().claims
+	claims := v.registered()
 	return cmp.Or(claims.Subject, claims.ID)
+}
+
+// registered returns the claims that every JWT can have.
+func (v *APIKeyTokenVerifier) registered() jwt.RegisteredClaims {
+	if token := v.token.open(); token != nil {
+		return token.claims
+	}
+	return jwt.RegisteredClaims{}
 }
 
 // validator has the rules for the times of a token.
@@ -61,7 +62,7 @@ func (v *APIKeyTokenVerifier) Verify(secret string) (*jwt.RegisteredClaims, *Cla
 	if v.APIKey() == "" {
 		return nil, nil, fmt.Errorf("%w: it names no API key", ErrTokenIssuer)
 	}
-	token := v.get()
+	token := v.token.open()
 	if err := jwt.SigningMethodHS256.Verify(token.signed, token.signature, []byte(secret)); err != nil { // in constant time
 		return nil, nil, ErrTokenSignature
 	}
