@@ -20,13 +20,15 @@ type memnet struct {
 	delay     map[string]time.Duration
 	conns     map[*memConn]bool // client ends, until closed
 	dials     map[string]int
+	streams   map[string][]*stream // from each address to the client, of all connections there were
 	port      int
 	most      int // the most connections there were at one time
 }
 
 func newMemnet() *memnet {
 	return &memnet{listeners: map[string]*memListener{}, blackhole: map[string]bool{},
-		delay: map[string]time.Duration{}, conns: map[*memConn]bool{}, dials: map[string]int{}}
+		delay: map[string]time.Duration{}, conns: map[*memConn]bool{}, dials: map[string]int{},
+		streams: map[string][]*stream{}}
 }
 
 // Listen takes connections to host:port.
@@ -70,6 +72,7 @@ func (n *memnet) DialContext(ctx context.Context, _, addr string) (net.Conn, err
 	}
 	n.mu.Lock()
 	n.conns[client] = true
+	n.streams[addr] = append(n.streams[addr], down)
 	n.most = max(n.most, len(n.conns))
 	n.mu.Unlock()
 	return client, nil
@@ -94,6 +97,16 @@ func (n *memnet) Open() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.conns)
+}
+
+// Taken counts the bytes that the client has read from an address.
+func (n *memnet) Taken(addr string) (taken int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, s := range n.streams[addr] {
+		s.set(func(s *stream) { taken += s.taken })
+	}
+	return taken
 }
 
 // Most is the most connections there were at one time.
@@ -181,11 +194,15 @@ func (l *memListener) Close() error {
 	return nil
 }
 
+// streamLimit is how much a stream holds before its writer waits.
+const streamLimit = 1 << 20
+
 // stream is one direction of a connection.
 type stream struct {
 	mu       sync.Mutex
 	cond     sync.Cond
 	buf      []byte
+	taken    int   // bytes read so far
 	ended    bool  // the writer has closed
 	err      error // of every read and write from now on
 	shut     bool  // writes fail; reads do not know
@@ -228,6 +245,8 @@ func (s *stream) read(p []byte) (int, error) {
 		case len(s.buf) > 0:
 			n := copy(p, s.buf)
 			s.buf = s.buf[n:]
+			s.taken += n
+			s.cond.Broadcast()
 			return n, nil
 		case s.ended:
 			return 0, io.EOF
@@ -239,18 +258,23 @@ func (s *stream) read(p []byte) (int, error) {
 func (s *stream) write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.err != nil:
-		return 0, s.err
-	case s.ended:
-		return 0, net.ErrClosed
-	case s.shut:
-		return 0, syscall.EPIPE
-	case !s.frozen:
-		s.buf = append(s.buf, p...)
-		s.cond.Broadcast()
+	for {
+		switch {
+		case s.err != nil:
+			return 0, s.err
+		case s.ended:
+			return 0, net.ErrClosed
+		case s.shut:
+			return 0, syscall.EPIPE
+		case s.frozen:
+			return len(p), nil
+		case len(s.buf) < streamLimit:
+			s.buf = append(s.buf, p...)
+			s.cond.Broadcast()
+			return len(p), nil
+		}
+		s.cond.Wait()
 	}
-	return len(p), nil
 }
 
 func (s *stream) setDeadline(t time.Time) {
@@ -266,7 +290,7 @@ func (s *stream) setDeadline(t time.Time) {
 	})
 }
 
-// memConn is one end of a connection. Writes never block, so that they need no deadline.
+// memConn is one end of a connection. Its writes heed no deadline: what a test writes fits, or is meant to wait.
 type memConn struct {
 	net           *memnet // of a client end
 	in, out       *stream

@@ -21,7 +21,7 @@ type config struct {
 }
 
 // Off turns failover off: each call gets one attempt. What remains is the reading of whole answers, the deadline, the request
-// id and the step to an allowed region when a project is pinned (451).
+// id and the step to an allowed region when a project is pinned (451), for which alone the region list is read.
 func Off() Option {
 	return func(c *config) error {
 		c.off = true

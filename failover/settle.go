@@ -104,7 +104,7 @@ func (c *call) learn(r *result, v verdict) {
 		}
 		c.host.health.report(c.home, c.first, r.attempt.origin, worst, c.probe, now)
 	}
-	if answered && c.kind == projectHost && !c.t.noPrefetch {
+	if answered && c.kind == projectHost && !c.t.noPrefetch && !c.t.off && !c.info.Off {
 		c.host.list.readAhead(now, c.readBehind)
 	}
 }
