@@ -1,0 +1,140 @@
+package lkrpc_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/lkrpc/lkrpc"
+	"github.com/lkrpc/lkrpc/failover/cloudtest"
+	"github.com/lkrpc/lkrpc/proto/livekit"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// Calls that ring have the time of the ringing, unless the caller says otherwise.
+func TestTimeOfCallsThatRing(t *testing.T) {
+	sip := func(ring time.Duration, wait bool) func(context.Context, *lkrpc.Client) error {
+		return func(ctx context.Context, c *lkrpc.Client) error {
+			req := &livekit.CreateSIPParticipantRequest{SipTrunkId: "ST_1", SipCallTo: "+1", RoomName: "r", WaitUntilAnswered: wait}
+			if ring > 0 {
+				req.RingingTimeout = durationpb.New(ring)
+			}
+			_, err := c.SIP.CreateSIPParticipant(ctx, req)
+			return err
+		}
+	}
+	transfer := func(ring time.Duration) func(context.Context, *lkrpc.Client) error {
+		return func(ctx context.Context, c *lkrpc.Client) error {
+			req := &livekit.TransferSIPParticipantRequest{RoomName: "r", ParticipantIdentity: "p", TransferTo: "tel:+1"}
+			if ring > 0 {
+				req.RingingTimeout = durationpb.New(ring)
+			}
+			_, err := c.SIP.TransferSIPParticipant(ctx, req)
+			return err
+		}
+	}
+	rpc := func(ctx context.Context, c *lkrpc.Client) error {
+		_, err := c.Room.PerformRpc(ctx, &livekit.PerformRpcRequest{Room: "r", DestinationIdentity: "p", Method: "m", ResponseTimeoutMs: 40_000})
+		return err
+	}
+	for _, c := range []struct {
+		name     string
+		rpc      string
+		call     func(context.Context, *lkrpc.Client) error
+		deadline time.Duration // the caller's, 0 for none
+		answer   time.Duration // when the server answers
+		want     time.Duration // of X-Twirp-Timeout-Ms, less its slack
+		fails    bool
+	}{
+		{"ring 20 s, answered at 18 s", "SIP/CreateSIPParticipant", sip(20*time.Second, true), 0, 18 * time.Second, 30 * time.Second, false},
+		{"ring 40 s, answered at 41 s", "SIP/CreateSIPParticipant", sip(40*time.Second, true), 0, 41 * time.Second, 42 * time.Second, false},
+		{"ring as by default, answered at 31 s", "SIP/CreateSIPParticipant", sip(0, true), 0, 31 * time.Second, 32 * time.Second, false},
+		{"not waited for", "SIP/CreateSIPParticipant", sip(0, false), 0, 29 * time.Second, 30 * time.Second, false},
+		{"the caller's 2 s", "SIP/CreateSIPParticipant", sip(20*time.Second, true), 2 * time.Second, 18 * time.Second, 2 * time.Second, true},
+		{"transfer", "SIP/TransferSIPParticipant", transfer(0), 0, 31 * time.Second, 32 * time.Second, false},
+		{"transfer, the caller's 2 s", "SIP/TransferSIPParticipant", transfer(0), 2 * time.Second, 18 * time.Second, 2 * time.Second, true},
+		{"rpc of 40 s", "RoomService/PerformRpc", rpc, 0, 41 * time.Second, 42 * time.Second, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				if _, err := client.Room.CreateRoom(background, &livekit.CreateRoomRequest{Name: "r"}); err != nil {
+					t.Fatal(err)
+				}
+				if err := cloud.AddParticipant("r", &livekit.ParticipantInfo{Identity: "p"}); err != nil {
+					t.Fatal(err)
+				}
+				cloud.Region(0).Break(cloudtest.Delay(c.answer), cloudtest.On(c.rpc))
+				ctx := background
+				if c.deadline > 0 {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, c.deadline)
+					defer cancel()
+				}
+				began := time.Now()
+				err := c.call(ctx, client)
+				took := time.Since(began)
+				if c.fails {
+					var e *lkrpc.Error
+					if !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || !e.OutcomeUnknown || took < c.deadline || took > c.deadline+100*time.Millisecond {
+						t.Errorf("%v after %v, want the deadline after %v and an unknown outcome", err, took, c.deadline)
+					}
+				} else if err != nil {
+					t.Errorf("%v after %v", err, took)
+				}
+				calls := 0
+				for _, r := range cloud.Requests() {
+					if r.RPC != c.rpc {
+						continue
+					}
+					calls++
+					ms, _ := strconv.Atoi(r.Header.Get("X-Twirp-Timeout-Ms"))
+					if got := time.Duration(ms)*time.Millisecond - 250*time.Millisecond; got > c.want || got < c.want-time.Second {
+						t.Errorf("X-Twirp-Timeout-Ms gives %v, want %v", got, c.want)
+					}
+				}
+				if calls != 1 {
+					t.Errorf("%d requests, want 1: a phone must not ring twice", calls)
+				}
+			})
+		})
+	}
+}
+
+// A call that a phone rings for is sent again only if it surely did not take effect.
+func TestCallsThatRingAreSentOnce(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		spoil    func(home *cloudtest.Host)
+		requests int // that reached a region
+		ok       bool
+		unknown  bool
+	}{
+		{"read and dropped", func(h *cloudtest.Host) { h.Break(cloudtest.Drop(), cloudtest.On("SIP/")) }, 1, false, true},
+		{"500", func(h *cloudtest.Host) { h.Break(cloudtest.Status(500, nil, ""), cloudtest.On("SIP/")) }, 1, false, true},
+		{"502", func(h *cloudtest.Host) { h.Break(cloudtest.Status(502, nil, ""), cloudtest.On("SIP/")) }, 1, false, true},
+		{"504", func(h *cloudtest.Host) { h.Break(cloudtest.Status(504, nil, ""), cloudtest.On("SIP/")) }, 1, false, true},
+		{"503", func(h *cloudtest.Host) { h.Break(cloudtest.Status(503, nil, ""), cloudtest.On("SIP/")) }, 2, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				c.spoil(cloud.Region(0))
+				_, err := client.SIP.CreateSIPParticipant(background, &livekit.CreateSIPParticipantRequest{SipTrunkId: "ST_1", SipCallTo: "+1", RoomName: "r"})
+				var e *lkrpc.Error
+				if (err == nil) != c.ok || errors.As(err, &e) && e.OutcomeUnknown != c.unknown {
+					t.Errorf("%v, want success %v, outcome unknown %v", err, c.ok, c.unknown)
+				}
+				requests := 0
+				for _, r := range cloud.Requests() {
+					if r.RPC == "SIP/CreateSIPParticipant" {
+						requests++
+					}
+				}
+				if requests != c.requests {
+					t.Errorf("%d requests, want %d", requests, c.requests)
+				}
+			})
+		})
+	}
+}

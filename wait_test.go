@@ -1,0 +1,141 @@
+package lkrpc_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lkrpc/lkrpc"
+	"github.com/lkrpc/lkrpc/failover/cloudtest"
+	"github.com/lkrpc/lkrpc/proto/livekit"
+	"github.com/twitchtv/twirp"
+)
+
+// ensured dispatches the agent.
+func ensured(t *testing.T, client *lkrpc.Client) *livekit.AgentDispatch {
+	t.Helper()
+	d, _, err := client.EnsureDispatch(background, support)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestWaitForAgent(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status livekit.JobStatus
+		text   string
+		after  time.Duration
+		want   error
+	}{
+		{"runs at once", livekit.JobStatus_JS_RUNNING, "", 0, nil},
+		{"runs after 20 s", livekit.JobStatus_JS_RUNNING, "", 20 * time.Second, nil},
+		{"has succeeded", livekit.JobStatus_JS_SUCCESS, "", time.Second, nil},
+		{"has failed", livekit.JobStatus_JS_FAILED, "no GPU left", time.Second, lkrpc.ErrJobFailed},
+		{"comes too late", livekit.JobStatus_JS_RUNNING, "", 31 * time.Second, lkrpc.ErrNoAgent},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				d := ensured(t, client)
+				timer := time.AfterFunc(c.after, func() {
+					if err := cloud.SetJob(d.GetId(), c.status, c.text); err != nil {
+						t.Error(err)
+					}
+				})
+				defer timer.Stop()
+				began := time.Now()
+				job, err := client.WaitForAgent(background, d.GetRoom(), d.GetId())
+				took := time.Since(began)
+				if !errors.Is(err, c.want) {
+					t.Fatalf("%v after %v, want %v", err, took, c.want)
+				}
+				var none *lkrpc.NoAgentError
+				var failed *lkrpc.JobFailedError
+				switch {
+				case c.want == nil:
+					if job.GetState().GetStatus() != c.status || job.GetDispatchId() != d.GetId() || took > c.after+3*time.Second {
+						t.Errorf("%v after %v", job, took)
+					}
+				case errors.As(err, &none):
+					if none.Dispatch.GetId() != d.GetId() || took != 30*time.Second || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("dispatch %v after %v, %v", none.Dispatch, took, err)
+					}
+				case errors.As(err, &failed):
+					if !strings.Contains(err.Error(), c.text) || failed.Job.GetState().GetError() != c.text {
+						t.Errorf("%v, want it to quote %q", err, c.text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A failed poll is not an end; the deadline is the caller's where there is one.
+func TestWaitForAgentThroughFailures(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		d := ensured(t, client)
+		var breaks []*cloudtest.Break
+		for _, h := range cloud.Regions() {
+			breaks = append(breaks, h.Break(cloudtest.Status(500, nil, "away"), cloudtest.On(listDispatch)))
+		}
+		ctx, cancel := context.WithTimeout(background, 8*time.Second)
+		defer cancel()
+		_, err := client.WaitForAgent(ctx, d.GetRoom(), d.GetId())
+		var none *lkrpc.NoAgentError
+		var e *lkrpc.Error
+		if !errors.As(err, &none) || none.Dispatch != nil || !errors.As(err, &e) {
+			t.Errorf("%v, want ErrNoAgent with the last poll's *Error", err)
+		}
+		for _, b := range breaks {
+			if b.Hits() < 2 {
+				t.Errorf("%d polls reached a failing region, want several", b.Hits())
+			}
+		}
+		time.AfterFunc(5*time.Second, func() {
+			for _, b := range breaks {
+				b.Clear()
+			}
+			if err := cloud.SetJob(d.GetId(), livekit.JobStatus_JS_RUNNING, ""); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := client.WaitForAgent(background, d.GetRoom(), d.GetId()); err != nil {
+			t.Errorf("after the outage: %v", err)
+		}
+	})
+}
+
+func TestWaitForAgentGone(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		d := ensured(t, client)
+		time.AfterFunc(3*time.Second, func() {
+			if _, err := client.AgentDispatch.DeleteDispatch(background, &livekit.DeleteAgentDispatchRequest{Room: d.GetRoom(), DispatchId: d.GetId()}); err != nil {
+				t.Error(err)
+			}
+		})
+		if _, err := client.WaitForAgent(background, d.GetRoom(), d.GetId()); !errors.Is(err, lkrpc.ErrDispatchGone) {
+			t.Errorf("%v, want ErrDispatchGone", err)
+		}
+		if _, err := client.WaitForAgent(background, d.GetRoom(), "AD_unknown"); !errors.Is(err, lkrpc.ErrDispatchGone) {
+			t.Errorf("an id that never was: %v, want ErrDispatchGone", err)
+		}
+		for _, names := range [][2]string{{"", "AD_x"}, {"r", ""}} {
+			_, err := client.WaitForAgent(background, names[0], names[1])
+			wantLocal(t, "no name", err, "named")
+		}
+		ctx, cancel := context.WithCancel(background)
+		time.AfterFunc(time.Second, cancel)
+		other, _, err := client.EnsureDispatch(background, &livekit.CreateAgentDispatchRequest{Room: d.GetRoom(), AgentName: "other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.WaitForAgent(ctx, d.GetRoom(), other.GetId())
+		var e *lkrpc.Error
+		if !errors.As(err, &e) || e.Code() != twirp.Canceled || !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v, want code canceled", err)
+		}
+	})
+}
