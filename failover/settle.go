@@ -91,10 +91,16 @@ func (c *call) learn(r *result, v verdict) {
 	switch {
 	case !answered:
 		c.giveUpProbe()
-	case c.pinned > 0 && r.attempt.origin != c.home:
+	case c.pinned > 0:
+		c.giveUpProbe()
+		until := now.Add(defaultListAge)
 		if cur, _ := c.host.list.get(now); cur != nil {
-			c.host.health.pin(r.attempt.origin, cur.fresh)
+			until = cur.fresh
 		}
+		if r.attempt.origin == c.home { // it is allowed again: nothing is to be remembered
+			until = now
+		}
+		c.host.health.pin(r.attempt.origin, until)
 	default:
 		worst := blameNone
 		for _, f := range c.failed {
