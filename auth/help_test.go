@@ -146,8 +146,10 @@ func secretConfigs() map[string]*livekit.RoomConfiguration {
 		"egress.room.streamOutputs[0]": room(&livekit.RoomCompositeEgressRequest{
 			StreamOutputs: []*livekit.StreamOutput{{Urls: []string{"rtmp://live.example.com/x/hush-hush"}}}}),
 		"egress.room.stream": room(&livekit.RoomCompositeEgressRequest{
+			//lint:ignore SA1019 an old field can hold a secret too
 			Output: &livekit.RoomCompositeEgressRequest_Stream{Stream: &livekit.StreamOutput{Destinations: []*livekit.StreamDestination{{Url: "srt://h?k=hush-hush"}}}}}),
 		"egress.room.file.s3.sessionToken": room(&livekit.RoomCompositeEgressRequest{
+			//lint:ignore SA1019 an old field can hold a secret too
 			Output: &livekit.RoomCompositeEgressRequest_File{File: &livekit.EncodedFileOutput{
 				Output: &livekit.EncodedFileOutput_S3{S3: &livekit.S3Upload{SessionToken: "hush-hush"}}}}}),
 		"egress.room.customBaseUrl": room(&livekit.RoomCompositeEgressRequest{CustomBaseUrl: "https://user:hush-hush@example.com"}),
