@@ -294,6 +294,13 @@ func TestCallsAreNotRecognised(t *testing.T) {
 	if err := json.Unmarshal([]byte(list.body), &egresses); err != nil || len(egresses.Items) != 1 {
 		t.Fatalf("%+v", list)
 	}
+	for filter, want := range map[string]int{
+		`"egress_id":"` + egresses.Items[0].ID + `"`: 1, `"egress_id":"EG_another"`: 0, `"room_name":"another"`: 0,
+	} {
+		if some := u.post(background, u.Region(0), "/twirp/livekit.Egress/ListEgress", "{"+filter+"}"); strings.Count(some.body, `"EG_`) != want {
+			t.Errorf("listed by %s: %s", filter, some.body)
+		}
+	}
 	if stop := u.post(background, u.Region(0), "/twirp/livekit.Egress/StopEgress", `{"egress_id":"`+egresses.Items[0].ID+`"}`); !strings.Contains(stop.body, "EGRESS_ENDING") {
 		t.Errorf("stopped: %s", stop.body)
 	}

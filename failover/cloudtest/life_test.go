@@ -75,6 +75,22 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// Close waits for what still handles a request.
+func TestCloseWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, u *user) {
+		b := u.Region(0).Break(cloudtest.Answer(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			<-time.After(time.Minute)
+		}))
+		go u.create(background, u.Region(0))
+		eventually(t, "it is handled", func() bool { return b.Hits() == 1 })
+		begin := time.Now()
+		if u.Close(); time.Since(begin) != time.Minute {
+			t.Errorf("Close took %v", time.Since(begin))
+		}
+	})
+}
+
 func TestAwait(t *testing.T) {
 	inEach(t, func(t *testing.T, u *user) {
 		listed := func(q cloudtest.Request) bool { return q.Path == cloudtest.RegionList }
@@ -92,6 +108,22 @@ func TestAwait(t *testing.T) {
 			t.Errorf("the list was answered: %v", err)
 		}
 	})
+}
+
+// A request is answered when its answer is out, not before.
+func TestAwaitWaits(t *testing.T) {
+	for _, opts := range [][]cloudtest.Option{nil, {cloudtest.HTTP1()}} {
+		inBubble(t, func(t *testing.T, u *user) {
+			u.works(u.Region(0)) // so that the connection is there, and idle
+			u.Forget()
+			u.Region(0).Break(cloudtest.Delay(2 * time.Second))
+			begin := time.Now()
+			go u.create(background, u.Region(0))
+			if err := u.Await(background, func(cloudtest.Request) bool { return true }); err != nil || time.Since(begin) != 2*time.Second {
+				t.Errorf("awaited for %v: %v", time.Since(begin), err)
+			}
+		}, opts...)
+	}
 }
 
 // Many callers, many faults that come and go, and a reader of the record, all at once. It is the race detector that judges; what
