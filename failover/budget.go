@@ -31,25 +31,13 @@ func (b *budget) call() {
 func (b *budget) take(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.affords(now) {
-		return false
-	}
-	b.spent += costOfOneAgain
-	return true
-}
-
-// canTake reports whether take would succeed.
-func (b *budget) canTake(now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.affords(now)
-}
-
-// affords is called with mu held.
-func (b *budget) affords(now time.Time) bool {
 	if elapsed := now.Sub(b.at).Seconds(); elapsed > 0 {
 		b.spent = max(b.spent-elapsed*budgetPerTime, 0)
 		b.at = now
 	}
-	return b.spent+costOfOneAgain <= budgetSize
+	if b.spent+costOfOneAgain > budgetSize {
+		return false
+	}
+	b.spent += costOfOneAgain
+	return true
 }

@@ -62,6 +62,9 @@ func (h *health) report(configured, started, answered origin, worst blame, probe
 		return
 	}
 	if worst == blameNone {
+		if probe { // it told nothing
+			h.probeAt = now.Add(h.coolDown)
+		}
 		return
 	}
 	if worst == blameSecond && !probe {

@@ -33,8 +33,9 @@ type call struct {
 	probe bool   // the first attempt tries the configured origin for all
 
 	tried   []origin
-	made    int // attempts begun, 451 steps left out
-	pinned  int // 451 steps taken
+	made    int  // attempts begun, 451 steps left out
+	pinned  int  // 451 steps taken
+	paid    bool // the next repeat has its token of the retry budget
 	live    []*attempt
 	newest  *attempt
 	pending pending
@@ -303,10 +304,11 @@ func (c *call) choose(list *listing) *result {
 	if !ok {
 		return c.stand(p.of, why)
 	}
-	if !c.pol.rtc && !c.host.budget.take(time.Now()) {
+	if !c.pol.rtc && !c.paid && !c.host.budget.take(time.Now()) {
 		c.trail.BudgetSpent = true
 		return c.stand(p.of, "the local retry budget is spent")
 	}
+	c.paid = false
 	p.wait, p.until = wait, time.Now().Add(wait)
 	return nil
 }
@@ -355,7 +357,9 @@ func (c *call) tick(now time.Time) *result {
 		return nil // nothing could follow: the attempt has all the time there is
 	}
 	if !c.pol.overtake {
-		if left := c.left(); c.host.budget.canTake(now) && (left < 0 || left > backoffBase<<c.made) {
+		// The answer that it might still give is lost: only for an attempt that is sure to follow.
+		if left := c.left(); (left < 0 || left > backoffBase<<c.made) && c.host.budget.take(now) {
+			c.paid = true
 			a.cancel(errSlow)
 		}
 		return nil
