@@ -39,19 +39,23 @@ func (c *call) planWith(list *listing) []origin {
 	case list != nil:
 		others = list.origins
 	}
-	return plan(c.home, c.first, others)
+	return plan(c.home, c.first, others, c.pol.rtc)
 }
 
 // plan orders the origins of a call: where it starts, then the others as listed. The configured origin comes before them,
-// unless the call starts elsewhere, since then it is the one that failed lately.
-func plan(configured, first origin, others []origin) []origin {
+// unless a call starts elsewhere because it failed lately: then it comes last. A connection starts elsewhere only because
+// that was prepared, and has too few attempts to leave the given origin for last (soon).
+func plan(configured, first origin, others []origin, soon bool) []origin {
 	p := append(make([]origin, 0, len(others)+2), first)
+	if soon && first != configured {
+		p = append(p, configured)
+	}
 	for _, o := range others {
 		if o != configured && !contains(p, o) {
 			p = append(p, o)
 		}
 	}
-	if first != configured {
+	if !contains(p, configured) {
 		p = append(p, configured)
 	}
 	return p
