@@ -10,32 +10,34 @@ import (
 // Registry holds the files and types of this package, and only those. They are not in the global registry, where
 // github.com/livekit/protocol has the same names: a program may link both.
 //
-// It serves as Resolver in the options of protojson and prototext, for messages of this package inside an Any, and as resolver
-// for protodesc. A name that it does not hold is looked up in the global registry, so that google.protobuf.* is found too.
-var Registry = &registry{}
+// It has the look-ups of protoregistry.Files and Types, and their RangeFiles, RangeMessages and RangeEnums. So it serves as
+// Resolver in the options of protojson and prototext, for messages of this package inside an Any, and as resolver of protodesc.
+// A name that it does not hold is looked up in the global registry, so that google.protobuf.* is found too; ranging stays here.
+// It is safe for concurrent use.
+var Registry = new(registry)
 
-// registry is what the type of Registry has to be for generated code, with look-ups for everyone. It is safe for concurrent use.
+// registry locks what protoregistry locks for its global registries alone. Generated code fills it before main starts.
 type registry struct {
 	mu    sync.RWMutex
 	files protoregistry.Files
 	types protoregistry.Types
 }
 
-// RegisterFile adds a file. It is an error if the path or one of its names is taken. Generated code calls it at start.
+// RegisterFile adds a file. It is an error if the path or one of its names is taken.
 func (r *registry) RegisterFile(file protoreflect.FileDescriptor) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.files.RegisterFile(file)
 }
 
-// RegisterMessage adds a message type. It is an error if the name is taken. Generated code calls it at start.
+// RegisterMessage adds a message type. It is an error if the name is taken.
 func (r *registry) RegisterMessage(typ protoreflect.MessageType) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.types.RegisterMessage(typ)
 }
 
-// RegisterEnum adds an enum type. It is an error if the name is taken. Generated code calls it at start.
+// RegisterEnum adds an enum type. It is an error if the name is taken.
 func (r *registry) RegisterEnum(typ protoreflect.EnumType) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
