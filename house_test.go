@@ -145,7 +145,6 @@ func TestNoSleepInTests(t *testing.T) {
 
 // usedBy says which file uses each nested module that has no tests of its own, by naming its folder or part of it.
 var usedBy = map[string]struct{ file, name string }{
-	"proto/gen":                       {"proto/doc.go", "go run -C gen"},
 	"testdata/servers/livekit-server": {"testdata/servers/servers.go", `"livekit-server"`},
 	"testdata/servers/test-server":    {"testdata/servers/servers.go", `"test-server"`},
 	"tools":                           {".ci/run", "tools"},
