@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -47,6 +48,8 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 	stop   func() bool // RTC: unties ctx from the call's context
 	timer  *time.Timer // RTC: the attempt's limit
+	mu     sync.Mutex
+	kept   bool // RTC: there is a connection, which ctx belongs to from now on; under mu
 
 	body   bytes.Reader
 	trace  httptrace.ClientTrace
@@ -77,8 +80,17 @@ func (a *attempt) begin() {
 	}
 	parent := a.call.ctx
 	a.ctx, a.cancel = context.WithCancelCause(context.WithoutCancel(parent))
-	a.stop = context.AfterFunc(parent, func() { a.cancel(context.Cause(parent)) })
-	a.timer = time.AfterFunc(a.call.pol.limit, func() { a.cancel(errSlow) })
+	a.stop = context.AfterFunc(parent, func() { a.cut(context.Cause(parent)) })
+	a.timer = time.AfterFunc(a.call.pol.limit, func() { a.cut(errSlow) })
+}
+
+// cut ends an RTC attempt that has no connection yet.
+func (a *attempt) cut(cause error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.kept {
+		a.cancel(cause)
+	}
 }
 
 // settleContext ends the attempt's context, unless it made a connection that goes on.
@@ -86,7 +98,10 @@ func (a *attempt) settleContext(r *result) {
 	if a.stop != nil {
 		a.stop()
 		a.timer.Stop()
-		if connected := r.resp != nil && r.resp.StatusCode == http.StatusSwitchingProtocols || a.call.inline && r.err == nil; connected {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.kept = r.resp != nil && r.resp.StatusCode == http.StatusSwitchingProtocols || a.call.inline && r.err == nil
+		if a.kept {
 			return
 		}
 	}
