@@ -226,7 +226,9 @@ func (a *attempt) answered(resp *http.Response) *result {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return r
 	}
-	r.retryAfter, r.stated = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	if resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests {
+		r.retryAfter, r.stated = parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.StatusCode != http.StatusNotModified {
 		r.location = resp.Header.Get("Location")
 		r.seen.redirect = r.location != ""

@@ -138,6 +138,9 @@ func (c *call) launch(o origin, wait time.Duration, via carrier) {
 		a.listSeq = c.host.list.seq.Load()
 	}
 	a.begin()
+	if c.pending.set {
+		c.logNext(&a.info, c.pending.verdict.reason)
+	}
 	c.pending = pending{}
 	c.tried = append(c.tried, o)
 	c.live = append(c.live, a)

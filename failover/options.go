@@ -127,8 +127,8 @@ func OnAttempt(f func(context.Context, Attempt)) Option {
 	}
 }
 
-// Logger receives what happens below a call: each attempt at debug level, each attempt that another follows at info level,
-// each call that fails at warn level. No record holds a token. The default is silence.
+// Logger receives what happens below a call: each attempt that is over at debug level, each that begins after another at info
+// level, each call that fails at warn level. No record holds a token. The default is silence.
 func Logger(log *slog.Logger) Option {
 	return func(c *config) error {
 		if log == nil {

@@ -222,6 +222,15 @@ func (c *call) report(a *Attempt) {
 	c.t.log.LogAttrs(c.caller, slog.LevelDebug, "attempt", attrs...)
 }
 
+// logNext tells the log that an attempt follows another.
+func (c *call) logNext(a *Attempt, why string) {
+	if !c.t.log.Enabled(c.caller, slog.LevelInfo) {
+		return
+	}
+	c.t.log.LogAttrs(c.caller, slog.LevelInfo, "another attempt", append(c.logAttrs(), slog.Int("attempt", a.Number),
+		slog.String("origin", a.Origin), slog.Duration("wait", a.Wait), slog.String("after", why))...)
+}
+
 func (c *call) logFailure(what string) {
 	if !c.t.log.Enabled(c.caller, slog.LevelWarn) {
 		return
