@@ -2,7 +2,8 @@ package failover
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
+	"net/url"
 	"strings"
 )
 
@@ -23,16 +24,23 @@ func (k hostKind) dedups() bool { return k == projectHost || k == cloudAPIHost }
 func (k hostKind) listsRegions() bool { return k == projectHost || k == optedHost }
 
 // hostName reduces the host part of a URL to what hosts are compared by: lower case, no port, no trailing dot, no brackets.
+// It reads the port as net/http does, so that what is compared is where a request would go.
 func hostName(hostport string) string {
 	host := hostport
-	if strings.HasPrefix(host, "[") {
-		if end := strings.IndexByte(host, ']'); end > 0 {
-			host = host[1:end]
-		}
-	} else if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.IndexByte(host, ':') == i {
-		host = host[:i]
+	if strings.HasPrefix(host, "[") || strings.Count(host, ":") < 2 { // else an IPv6 address without brackets, in a pattern
+		host = (&url.URL{Host: hostport}).Hostname()
 	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return lowerASCII(strings.TrimSuffix(host, "."))
+}
+
+// lowerASCII lowers A to Z alone: lower-casing by Unicode makes a plain k of the Kelvin sign, and LiveKit's name of a look-alike.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
 }
 
 // cloudKind tells LiveKit Cloud's own hosts by name. host is in the form of hostName.
@@ -105,7 +113,7 @@ func (s *hostSet) add(pattern string) error {
 		s.suffixes = append(s.suffixes, "."+domain)
 		return nil
 	}
-	if net.ParseIP(host) == nil && !validLabels(host) {
+	if _, err := netip.ParseAddr(host); err != nil && !validLabels(host) {
 		return fmt.Errorf("failover: host pattern %q is no host name; a pattern is a host name, an address or \"*.\" and a domain", pattern)
 	}
 	if s.exact == nil {
