@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -26,11 +26,11 @@ var (
 // readAnswer reads the body of a 2xx answer whole. A body that ends early is an error.
 func readAnswer(resp *http.Response) ([]byte, error) {
 	const trusted = 1 << 20 // a stated length up to this is allocated in advance
-	if n := int(resp.ContentLength); n >= 0 && n <= trusted {
+	if n := resp.ContentLength; n >= 0 && n <= trusted {
 		body := make([]byte, n+1) // one more than stated, so that the read meets the end, after which net/http keeps the connection
 		got, err := io.ReadFull(resp.Body, body)
 		switch {
-		case got == n && (err == io.EOF || err == io.ErrUnexpectedEOF):
+		case int64(got) == n && (err == io.EOF || err == io.ErrUnexpectedEOF):
 			return body[:n], nil
 		case err == nil:
 			err = errors.New("it is longer than its stated length")
@@ -53,7 +53,8 @@ func truncated(err error) error { return fmt.Errorf("reading the answer: %w", er
 // follow. What it got until then is good enough for an error's text.
 func (a *attempt) readRefusal(resp *http.Response) []byte {
 	limit := refusalTime
-	if a.info.Number < a.call.pol.attempts && a.call.pol.classify(seen{status: resp.StatusCode}).step != stepStop {
+	v := a.call.pol.classify(seen{status: resp.StatusCode})
+	if again, _ := a.call.pol.mayRepeat(a.info.Number, v); v.step == stepPinned || v.step == stepRepeat && again {
 		limit = drainTime
 	}
 	timer := time.AfterFunc(limit, func() { a.cancel(errDrained) })
@@ -65,12 +66,12 @@ func (a *attempt) readRefusal(resp *http.Response) []byte {
 
 // sameType reports whether an answer has the media type of the request. Parameters such as a charset do not matter.
 func sameType(asked, got string) bool {
-	if asked == "" || asked == got {
-		return true
-	}
-	a, _, _ := mime.ParseMediaType(asked)
-	g, _, err := mime.ParseMediaType(got)
-	return err == nil && a == g
+	return asked == "" || asked == got || strings.EqualFold(mediaType(asked), mediaType(got))
+}
+
+func mediaType(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.TrimSpace(media)
 }
 
 // hasSIPStatus reports whether a Twirp error's metadata says how a SIP call ended.

@@ -44,6 +44,8 @@ type attempt struct {
 	record  int    // its place in the trail, from 1; owned by the loop
 	slow    bool   // its patience has run out; owned by the loop
 
+	patience time.Duration // 0: it has all the time there is
+
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stop   func() bool // RTC: unties ctx from the call's context

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,24 +27,23 @@ func backoff(n int, random float64) time.Duration {
 	return time.Duration(random * float64(width))
 }
 
+// longestRetryAfter is what a longer Retry-After counts as. It keeps sums of times far from overflow.
+const longestRetryAfter = 365 * 24 * time.Hour
+
 // parseRetryAfter reads a Retry-After value, seconds or an HTTP date, as the time from now on.
 // Garbage and a date in the past are no statement: ok is false.
 func parseRetryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	value = strings.TrimSpace(value)
-	if value == "" {
-		return 0, false
-	}
-	if value[0] >= '0' && value[0] <= '9' {
-		seconds, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
+	if value != "" && value[0] >= '0' && value[0] <= '9' {
+		seconds, err := strconv.ParseUint(value, 10, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) { // ParseUint returns the greatest number for one that is too great
 			return 0, false
 		}
-		const most = int64(365 * 24 * time.Hour / time.Second) // keeps the product far from overflow
-		return time.Duration(min(seconds, most)) * time.Second, true
+		return time.Duration(min(seconds, uint64(longestRetryAfter/time.Second))) * time.Second, true
 	}
 	at, err := http.ParseTime(value)
 	if err != nil || at.Before(now) {
 		return 0, false
 	}
-	return at.Sub(now), true
+	return min(at.Sub(now), longestRetryAfter), true
 }

@@ -133,7 +133,8 @@ func (c *call) launch(o origin, wait time.Duration, via carrier) {
 	if via.rt == nil {
 		via = c.t.carriers.of(o)
 	}
-	a := &attempt{call: c, origin: o, carrier: via, info: Attempt{Number: c.made, Origin: o.String(), Start: time.Now(), Wait: wait}}
+	a := &attempt{call: c, origin: o, carrier: via, patience: c.pol.patienceWith(c.left()),
+		info: Attempt{Number: c.made, Origin: o.String(), Start: time.Now(), Wait: wait}}
 	if c.host != nil {
 		a.listSeq = c.host.list.seq.Load()
 	}
@@ -351,7 +352,7 @@ func (c *call) tick(now time.Time) *result {
 	if age >= dialLimit && a.waiting() {
 		a.cancel(errNoConnection)
 	}
-	if c.pol.patience == 0 || age < c.pol.patience || a.slow {
+	if a.patience == 0 || age < a.patience || a.slow {
 		return nil
 	}
 	a.slow = true
@@ -398,8 +399,8 @@ func (c *call) due() time.Time {
 	if now.Before(dial) {
 		return dial
 	}
-	if c.pol.patience > 0 && !a.slow {
-		return a.info.Start.Add(c.pol.patience)
+	if a.patience > 0 && !a.slow {
+		return a.info.Start.Add(a.patience)
 	}
 	return time.Time{}
 }

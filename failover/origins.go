@@ -156,8 +156,9 @@ func distance(v any) int64 {
 			return int64(v)
 		}
 	case string:
-		n, _ := strconv.ParseInt(v, 10, 64)
-		return n
+		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+			return n
+		}
 	}
 	return 0
 }
@@ -177,8 +178,10 @@ func (r *hostRules) usableOrigins(configured origin, regions []Region) (use []or
 	return use, skipped
 }
 
-// listAge is how long a region list is fresh: max-age of its Cache-Control, 5 minutes without one, never more than a day.
+// listAge is how long a region list is fresh: max-age of its Cache-Control, 5 minutes without one, never more than a day;
+// 0 if the server says that it is not to be kept.
 func listAge(header http.Header) time.Duration {
+	age := defaultListAge
 	for _, line := range header.Values("Cache-Control") {
 		for directive := range strings.SplitSeq(line, ",") {
 			name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
@@ -186,11 +189,12 @@ func listAge(header http.Header) time.Duration {
 			case "no-store", "no-cache":
 				return 0
 			case "max-age":
-				if seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31); err == nil {
-					return min(time.Duration(seconds)*time.Second, longestListAge)
+				seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 64)
+				if err == nil || errors.Is(err, strconv.ErrRange) { // ParseUint returns the greatest number for one that is too great
+					age = time.Duration(min(seconds, uint64(longestListAge/time.Second))) * time.Second
 				}
 			}
 		}
 	}
-	return defaultListAge
+	return age
 }

@@ -47,14 +47,16 @@ type policy struct {
 	dedups   bool          // the host recognises request ids
 	pinnable bool          // a 451 means "elsewhere"
 	rtc      bool          // attempts one after the other, each origin at most once, no wait between them
-	patience time.Duration // an attempt without an answer by then is slow; 0: it has all the time there is
+	patience time.Duration // an attempt without an answer by then is slow, see patienceWith; 0: it has all the time there is
+	halves   bool          // patience is no more than half the time that is left when an attempt begins
 	overtake bool          // a slow attempt runs on beside the next; otherwise it is cancelled first
 	limit    time.Duration // an attempt is cut by then, whether or not another may follow; 0: none
 }
 
 // apiPolicy is the policy of an API call. left is the time to the caller's deadline, or negative without one.
+// A Repeat that is none counts as Once.
 func apiPolicy(kind hostKind, call *Call, off bool, left time.Duration) policy {
-	p := policy{attempts: 1, repeat: call.Repeat, dedups: kind.dedups(), pinnable: kind.listsRegions()}
+	p := policy{attempts: 1, repeat: min(call.Repeat, Once), dedups: kind.dedups(), pinnable: kind.listsRegions()}
 	if !off && kind != foreignHost && (left < 0 || left >= leastTime) {
 		p.attempts = maxAttempts
 	}
@@ -62,10 +64,7 @@ func apiPolicy(kind hostKind, call *Call, off bool, left time.Duration) policy {
 	case p.repeat == Safe:
 		p.patience, p.overtake = safePatience, true
 	case p.repeat == Keyed && p.dedups && call.Overtake:
-		p.patience, p.overtake = keyedPatience, true
-		if left >= 0 {
-			p.patience = max(min(keyedPatience, left/2), safePatience)
-		}
+		p.patience, p.halves, p.overtake = keyedPatience, true, true
 	case p.repeat == Keyed && p.dedups:
 		p.patience = keyedPatience
 	}
@@ -79,6 +78,14 @@ func rtcPolicy(kind hostKind, off bool) policy {
 		p.attempts = maxRTCAttempts
 	}
 	return p
+}
+
+// patienceWith is the patience of an attempt that begins with so much time left.
+func (p policy) patienceWith(left time.Duration) time.Duration {
+	if p.halves {
+		return max(min(p.patience, left/2), safePatience)
+	}
+	return p.patience
 }
 
 // callTime is how long a call may take whose caller sets no deadline.
