@@ -42,7 +42,7 @@ func (c *RoomConfiguration) CheckCredentials() error {
 	if c == nil {
 		return nil
 	}
-	for path := range secretsIn(c.message()) {
+	if path, found := firstSecret(c.message()); found {
 		return fmt.Errorf("%w: roomConfig.%s: whoever holds the token could read it; SetAllowSensitiveCredentials(true) is for tokens that stay on servers",
 			ErrSensitiveCredentials, path)
 	}

@@ -42,6 +42,13 @@ func secretsIn(m proto.Message) iter.Seq2[string, func()] {
 	return func(yield func(string, func()) bool) { eachSecret(m.ProtoReflect(), "", yield) }
 }
 
+func firstSecret(m proto.Message) (path string, found bool) {
+	for path := range secretsIn(m) {
+		return path, true
+	}
+	return "", false
+}
+
 // eachSecret returns false when yield wants no more. It goes by field number, so that the first secret is always the same.
 func eachSecret(m protoreflect.Message, path string, yield func(string, func()) bool) bool {
 	name := m.Descriptor().FullName()
