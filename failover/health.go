@@ -67,17 +67,17 @@ func (h *health) report(configured, started, answered origin, worst blame, probe
 		}
 		return
 	}
-	if worst == blameSecond && !probe {
-		if h.streak++; h.streak < 2 {
-			return
-		}
-	}
 	current := h.home
 	if current == (origin{}) {
 		current = configured
 	}
 	if started != current && !probe {
 		return // a late report: others have moved on already
+	}
+	if worst == blameSecond && !probe {
+		if h.streak++; h.streak < 2 {
+			return
+		}
 	}
 	h.streak = 0
 	if answered == configured {

@@ -105,6 +105,8 @@ func (c *call) learn(r *result, v verdict) {
 			until = now
 		}
 		c.host.health.pin(r.attempt.origin, until)
+	case v.step != stepDone && r.attempt.origin != c.first: // a region that only refuses is no place to move to
+		c.giveUpProbe()
 	default:
 		worst := blameNone
 		for _, f := range c.failed {

@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -76,7 +77,7 @@ type Error struct {
 // Error names the call, what ended it, whether it may have taken effect, and each attempt. It holds no token.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s: %s", e.Op, e.Host, Scrub(e.Err.Error()))
+	fmt.Fprintf(&b, "%s on %s: %s", e.Op, e.Host, Scrub(fmt.Sprint(e.Err)))
 	if e.OutcomeUnknown {
 		b.WriteString(" [outcome unknown: it may have taken effect]")
 	}
@@ -104,8 +105,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Timeout reports whether the call ended at its deadline, as net.Error does.
 func (e *Error) Timeout() bool {
-	t, ok := e.Err.(interface{ Timeout() bool })
-	return ok && t.Timeout()
+	var t interface{ Timeout() bool }
+	return errors.As(e.Err, &t) && t.Timeout()
 }
 
 // StatusError is an HTTP status where an error is wanted: what the dial function of Connect returns when a server refused.
@@ -128,18 +129,14 @@ func (e *StatusError) StatusCode() int { return e.Code }
 // Unwrap returns Err.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// A JWT's header always begins with `{"`, which is eyJ in base64.
-var jwtShape = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{4,}(\.[A-Za-z0-9_-]*){0,2}|(?i:access_token=[^\s&"']+|bearer\s+[\w.~+/=-]{16,})`)
+// tokenShape is what is taken for a secret: whatever begins like a JWT (eyJ is base64 of {"), also when the rest is cut off; a
+// JWT whose header has a blank or a line break there; what a URL calls an access token; and what follows "Bearer", unless it
+// is as short as a word.
+var tokenShape = regexp.MustCompile(`eyJ[\w-]{4,}(\.[\w-]*){0,4}|\be[wy][\w-]{14,}\.[\w-]{16,}\.[\w-]{16,}|` +
+	`(?i:access_token=[^\s&"']+|bearer(\s|%20)+[\w.~+/=-]{16,})`)
 
 // Scrub returns text with whatever looks like a JWT or a bearer token replaced.
-func Scrub(text string) string {
-	if !strings.Contains(text, "eyJ") && !containsFold(text, "access_token=") && !containsFold(text, "bearer") {
-		return text
-	}
-	return jwtShape.ReplaceAllString(text, "[token]")
-}
-
-func containsFold(text, lower string) bool { return strings.Contains(strings.ToLower(text), lower) }
+func Scrub(text string) string { return tokenShape.ReplaceAllString(text, "[token]") }
 
 // scrubbedError is an error whose text held a token. errors.Is and errors.As still see through it.
 type scrubbedError struct {
