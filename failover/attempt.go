@@ -54,6 +54,7 @@ type attempt struct {
 	kept   bool // RTC: there is a connection, which ctx belongs to from now on; under mu
 
 	body   bytes.Reader
+	again  atomic.Pointer[bytes.Reader] // the body, asked for again
 	trace  httptrace.ClientTrace
 	reach  atomic.Int32
 	wrote  atomic.Bool // headers of the request were written
@@ -110,7 +111,11 @@ func (a *attempt) settleContext(r *result) {
 	a.cancel(nil)
 }
 
-func (a *attempt) getConn(string) { a.reach.CompareAndSwap(reachUnknown, reachWaiting) }
+func (a *attempt) getConn(string) {
+	if !a.reach.CompareAndSwap(reachUnknown, reachWaiting) && !a.wrote.Load() {
+		a.reach.CompareAndSwap(reachConnected, reachWaiting) // that connection was gone before it was written to
+	}
+}
 
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.reused.Store(info.Reused)
@@ -121,6 +126,9 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.reach.CompareAndSwap(reachUnknown, reachConnected)
 	if !a.reach.CompareAndSwap(reachWaiting, reachConnected) && a.reach.Load() == reachSealed {
 		a.body.Seek(0, io.SeekEnd) // the call has been reported as never sent: a request without its body is none
+		if again := a.again.Load(); again != nil {
+			again.Seek(0, io.SeekEnd)
+		}
 	}
 }
 
@@ -138,8 +146,11 @@ func (a *attempt) getBody() (io.ReadCloser, error) {
 	switch asker := askedBy(); {
 	case !a.wrote.Load(), asker == "net/http.rewindBody" && !replayedByNetHTTP(a.call.req.Method):
 		// rewindBody follows only a connection on which not a byte was written.
-		a.reach.Store(reachUnknown)
-		return io.NopCloser(bytes.NewReader(a.call.body)), nil
+		a.reach.CompareAndSwap(reachConnected, reachUnknown)
+		a.wrote.Store(false)
+		again := bytes.NewReader(a.call.body)
+		a.again.Store(again)
+		return io.NopCloser(again), nil
 	case strings.HasPrefix(asker, "net/http"), strings.HasPrefix(asker, "golang.org/x/net/http2"):
 		a.refuse.Store(true)
 	}
@@ -167,7 +178,7 @@ func replayedByNetHTTP(method string) bool {
 // neverSent reports whether it is proven that nothing of the request left. Asked while the attempt is running, it seals it.
 func (a *attempt) neverSent(running bool) bool {
 	if !running {
-		return a.reach.Load() == reachWaiting
+		return a.reach.Load() == reachWaiting && !a.wrote.Load()
 	}
 	return len(a.call.body) > 0 && a.reach.CompareAndSwap(reachWaiting, reachSealed)
 }

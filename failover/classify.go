@@ -112,7 +112,7 @@ func classifyFailure(s seen) verdict {
 	case failedUnsent:
 		return verdict{step: stepRepeat, blame: blameAtOnce, reason: "no connection"}
 	case failedResend:
-		return verdict{step: stepRepeat, broken: true, reason: "the server refused the request unprocessed"}
+		return verdict{step: stepRepeat, reason: "the server refused the request unprocessed"}
 	case failedTrunc:
 		return verdict{step: stepRepeat, effect: true, broken: true, blame: blameSecond, reason: "the answer broke off"}
 	case failedSlow:

@@ -142,6 +142,43 @@ func TestNeverSentStaysUnsent(t *testing.T) {
 	}
 }
 
+// A kept-alive connection on which nothing could be written, and then no other: nothing was sent.
+func TestNeverSentAfterADeadIdleConnection(t *testing.T) {
+	for _, scheme := range []string{"http://", "https://"} {
+		inWorld(t, func(w *world) { // a refused dial leads on
+			home, one := w.serve(project, ok), w.serve(region1, ok)
+			home.setList(regions("300", scheme+region1))
+			rt := w.transport()
+			known(w, rt, scheme+project)
+			w.net.Unwritable(project + ":80")
+			w.net.Unwritable(project + ":443")
+			w.net.Close(project + ":80")
+			w.net.Close(project + ":443")
+			r := w.post(context.Background(), rt, scheme+project, failover.Call{Repeat: failover.Once})
+			if r.status != 200 || len(one.asked()) != 1 || r.trail.Attempts[0].Reason != "no connection" {
+				t.Errorf("%s %d, %v; %+v", scheme, r.status, r.err, r.trail.Attempts)
+			}
+		})
+		inWorld(t, func(w *world) { // a cancel during the dial
+			s := w.serve(own, ok)
+			rt := w.transport()
+			known(w, rt, scheme+own)
+			w.net.Unwritable(own + ":80")
+			w.net.Unwritable(own + ":443")
+			w.net.Delay(own+":80", 2*time.Second)
+			w.net.Delay(own+":443", 2*time.Second)
+			r := w.post(within(w, time.Second), rt, scheme+own, failover.Call{})
+			if r.err == nil || r.trail.OutcomeUnknown {
+				t.Errorf("%s ended while it dialled anew: %d, %v", scheme, r.status, r.err)
+			}
+			pass(5 * time.Second)
+			if n := len(s.asked()); n != 1 {
+				t.Errorf("%s %d requests were served, want the first alone", scheme, n)
+			}
+		})
+	}
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -108,7 +108,9 @@ func (c *call) run() (*result, error) {
 		case <-read:
 			end = c.listed()
 		case <-c.timer.C:
-			end = c.tick(time.Now())
+			if c.ctx.Err() == nil { // no attempt begins after the end of the call
+				end = c.tick(time.Now())
+			}
 		case <-done:
 			select {
 			case r := <-c.results: // an answer that is here already counts

@@ -85,6 +85,13 @@ func (n *memnet) BlackHole(addr string, on bool) {
 	n.mu.Unlock()
 }
 
+// Close makes an address refuse new connections. Those that it has go on.
+func (n *memnet) Close(addr string) {
+	n.mu.Lock()
+	delete(n.listeners, addr)
+	n.mu.Unlock()
+}
+
 // Delay makes each dial to an address take a time.
 func (n *memnet) Delay(addr string, d time.Duration) {
 	n.mu.Lock()
