@@ -29,15 +29,15 @@ const (
 	Once
 )
 
-// String returns "keyed", "safe" or "once".
+// String returns "keyed", "safe" or "once". A value that is none of them counts as Once.
 func (r Repeat) String() string {
 	switch r {
 	case Safe:
 		return "safe"
-	case Once:
-		return "once"
+	case Keyed:
+		return "keyed"
 	}
-	return "keyed"
+	return "once"
 }
 
 // policy is what one call may do: every choice that does not depend on how its attempts go.
@@ -54,7 +54,6 @@ type policy struct {
 }
 
 // apiPolicy is the policy of an API call. left is the time to the caller's deadline, or negative without one.
-// A Repeat that is none counts as Once.
 func apiPolicy(kind hostKind, call *Call, off bool, left time.Duration) policy {
 	p := policy{attempts: 1, repeat: min(call.Repeat, Once), dedups: kind.dedups(), pinnable: kind.listsRegions()}
 	if !off && kind != foreignHost && (left < 0 || left >= leastTime) {
