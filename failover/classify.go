@@ -108,11 +108,15 @@ func classifyRTC(s seen) verdict {
 
 // classifyFailure is the part that API and RTC attempts share: there is no whole answer.
 func classifyFailure(s seen) verdict {
+	lost := blameSecond
+	if s.reused {
+		lost = blameNone // kept-alive connections end all the time; that says nothing about the origin
+	}
 	switch s.failure {
 	case failedUnsent:
 		return verdict{step: stepRepeat, blame: blameAtOnce, reason: "no connection"}
 	case failedResend:
-		return verdict{step: stepRepeat, reason: "the server refused the request unprocessed"}
+		return verdict{step: stepRepeat, blame: lost, reason: "the server refused the request unprocessed"}
 	case failedTrunc:
 		return verdict{step: stepRepeat, effect: true, broken: true, blame: blameSecond, reason: "the answer broke off"}
 	case failedSlow:
@@ -124,11 +128,7 @@ func classifyFailure(s seen) verdict {
 	case failedContext:
 		return verdict{step: stepStop, effect: !s.unsent, reason: "the caller's context is done"}
 	}
-	v := verdict{step: stepRepeat, effect: true, broken: true, blame: blameSecond, reason: "the connection broke"}
-	if s.reused {
-		v.blame = blameNone // kept-alive connections die all the time; that says nothing about the origin
-	}
-	return v
+	return verdict{step: stepRepeat, effect: true, broken: true, blame: lost, reason: "the connection broke"}
 }
 
 // unprocessed tells the statuses with which a server or a CDN says that nothing behind it saw the request:
