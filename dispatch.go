@@ -25,7 +25,8 @@ const (
 var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatched")
 
 // EnsureDispatch sees to it that an agent of this name is dispatched to this room, once, on any LiveKit server. created tells
-// whether this call brought that about; otherwise the dispatch that was there is returned. AgentName and Room are required;
+// whether this call brought that about, as far as it can tell: two processes that make a new room at once may both say so.
+// Otherwise the dispatch that was there is returned. AgentName and Room are required;
 // the other fields count only if a dispatch is created.
 //
 // A dispatch counts as there unless it was deleted or all its jobs have ended. One of another deployment is another one.
@@ -36,7 +37,7 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // Callers of one Client that want the same agent in the same room at the same time share one flight; exactly one of them gets
 // created=true, and each gets a copy of its own. A caller whose context ends stops waiting, and the flight goes on for the
-// others. Two processes at the same time are not kept apart: in a room that exists, both may look before either creates, and
+// others, or, once a creation is on its way, to its end, so that the next caller does not make another one beside it. Two processes at the same time are not kept apart: in a room that exists, both may look before either creates, and
 // two agents join. Give such rooms their agent at creation, or let one process decide.
 //
 // Success means that the dispatch was accepted, no more. A job comes only if a worker of that name is registered, and none ever
@@ -63,9 +64,11 @@ func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDis
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		e := contextError(ctx.Err(), &outgoing{}).named(ensureName)
-		e.OutcomeUnknown = f.creating.Load()
-		return nil, false, e
+		if !f.landed() {
+			e := contextError(ctx.Err(), &outgoing{}).named(ensureName)
+			e.OutcomeUnknown = f.creating.Load()
+			return nil, false, e
+		}
 	}
 	if f.err != nil {
 		return nil, false, f.err
@@ -124,6 +127,7 @@ func (e *ensuring) round(ctx context.Context) (d *livekit.AgentDispatch, created
 		}
 		fresh = true
 	}
+	settle := fresh || e.unknown != nil // what was made may not show at once
 	for look := range settleLooks {
 		d, err = e.find(ctx)
 		if err != nil {
@@ -132,7 +136,7 @@ func (e *ensuring) round(ctx context.Context) (d *livekit.AgentDispatch, created
 		if d != nil {
 			return d, fresh || e.unknown != nil, nil
 		}
-		if !fresh || look == settleLooks-1 || pause(ctx, settlePause<<look) != nil {
+		if !settle || look == settleLooks-1 || pause(ctx, settlePause<<look) != nil {
 			break
 		}
 	}
@@ -202,8 +206,7 @@ func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*live
 	d, err := do(limited)
 	var failed *Error
 	switch {
-	case err == nil:
-		e.flight.creating.Store(false)
+	case err == nil: // it stays set: a caller that leaves now must not hear that nothing was made
 	case errors.As(err, &failed) && failed.OutcomeUnknown:
 		e.unknown = err
 	case e.unknown == nil:
@@ -243,6 +246,9 @@ func isLive(d *livekit.AgentDispatch) bool {
 }
 
 func hasEnded(job *livekit.Job) bool {
+	if job.GetState().GetReason() == livekit.JobStateReason_JSR_RETRYING {
+		return false
+	}
 	switch job.GetState().GetStatus() {
 	case livekit.JobStatus_JS_SUCCESS, livekit.JobStatus_JS_FAILED, livekit.JobStatus_JS_CANCELLED:
 		return true

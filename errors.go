@@ -134,7 +134,7 @@ func contextError(err error, out *outgoing) *Error {
 
 // transportError is the error of a call that has no answer.
 func transportError(err error, out *outgoing) *Error {
-	if contextEnd(err) != nil {
+	if out.trail.Expired {
 		return contextError(causeOf(err), out)
 	}
 	e := &Error{code: twirp.Unavailable, msg: failover.Scrub(causeOf(err).Error()), cause: err}
@@ -175,9 +175,10 @@ func errorOf(err error, out *outgoing) *Error {
 		return e
 	}
 	// The answer stood, but could not be decoded; or the request could not be encoded.
-	e = &Error{code: twirp.Internal, msg: failover.Scrub(err.Error()), cause: err}
+	e = &Error{code: twirp.InvalidArgument, msg: failover.Scrub(err.Error()), cause: err}
 	e.withTrail(&out.trail)
 	if attempts := out.trail.Attempts; len(attempts) > 0 {
+		e.code = twirp.Internal
 		e.HTTPStatus, e.OutcomeUnknown = attempts[len(attempts)-1].Status, true
 		e.msg = fmt.Sprintf("the answer with status %d is no readable protobuf: %s", e.HTTPStatus, e.msg)
 	}
@@ -256,7 +257,7 @@ func codeOf(status int) twirp.ErrorCode {
 		return twirp.BadRoute
 	case status == http.StatusTooManyRequests:
 		return twirp.ResourceExhausted
-	case status >= 502 && status <= 504, status >= 520 && status <= 529:
+	case status >= 502 && status <= 504, status >= 520 && status <= 524:
 		return twirp.Unavailable
 	}
 	return twirp.Unknown

@@ -2,6 +2,7 @@ package lkrpc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +26,19 @@ type flight struct {
 	err      error
 }
 
+// errFlightLost is the error of a flight that ended without a word.
+var errFlightLost = errors.New("lkrpc: EnsureDispatch was ended from inside, by credentials or an interceptor")
+
+// landed reports whether the flight is over.
+func (f *flight) landed() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // flights are those in the air. Safe for concurrent use; the zero value is empty.
 type flights struct {
 	mu  sync.Mutex
@@ -46,21 +60,22 @@ func (fs *flights) join(ctx context.Context, key flightKey, do func(context.Cont
 	f := &flight{key: key, waiting: 1, done: make(chan struct{})}
 	fs.air[key] = f
 	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	f.err = errFlightLost
 	go func() {
+		defer close(f.done) // also if a caller's credentials or interceptor end the goroutine
+		defer fs.land(f)
 		defer f.cancel()
 		do(ctx, f)
-		fs.land(f)
-		close(f.done)
 	}()
 	return f
 }
 
 // leave ends a caller's wait. When the last one leaves before the flight is over, it is cancelled, and the next caller begins
-// another.
+// another; unless a creation is on its way, whose outcome the next caller must not be without.
 func (fs *flights) leave(f *flight) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f.waiting--; f.waiting == 0 {
+	if f.waiting--; f.waiting == 0 && !f.creating.Load() {
 		f.cancel()
 		fs.remove(f)
 	}

@@ -64,8 +64,9 @@ func whatsAppTime(m proto.Message) floor {
 	return floor{ringingTime + ringingSlack, req}
 }
 
+// ringing reads a ringing_timeout. One of more than a day is taken for a day: no sum with it can overflow.
 func ringing(d *durationpb.Duration) (time.Duration, bool) {
-	return d.AsDuration(), d != nil && d.AsDuration() > 0
+	return min(d.AsDuration(), 24*time.Hour), d.AsDuration() > 0
 }
 
 // rpcTime: the answer comes when the participant's handler has answered.

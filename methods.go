@@ -46,7 +46,7 @@ const (
 	once  = failover.Once
 )
 
-// methods has one row for each of LiveKit's methods. A method that is missing here would be sent without a grant, as Once.
+// methods has one row for each of LiveKit's methods. A method that is missing here could not be called.
 //
 // Safe: again is the same as once. Keyed: it creates something. Once: a person or another system notices each time.
 var methods = map[methodName]method{

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/failover"
@@ -132,14 +131,18 @@ var errNoCloudAgent = errors.New("the CloudAgent API exists on LiveKit Cloud onl
 // setHeader gives a request its headers: those of WithHeader, except where the context has the same name, and the token's. The
 // request was made by the generated client, so the map is ours.
 func (c *Client) setHeader(req *http.Request, token string) {
+	for name, values := range req.Header {
+		canonical := http.CanonicalHeaderKey(name)
+		if canonical == "Authorization" { // a caller's, in whatever spelling
+			delete(req.Header, name)
+		} else if canonical != name {
+			delete(req.Header, name)
+			req.Header[canonical] = values
+		}
+	}
 	for name, values := range c.header {
 		if _, ok := req.Header[name]; !ok {
 			req.Header[name] = slices.Clone(values)
-		}
-	}
-	for name := range req.Header {
-		if strings.EqualFold(name, "Authorization") { // a caller's, in whatever spelling
-			delete(req.Header, name)
 		}
 	}
 	req.Header["Authorization"] = []string{"Bearer " + token}

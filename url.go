@@ -25,6 +25,9 @@ func parseServerURL(raw string) (*url.URL, error) {
 		return fmt.Errorf("lkrpc: server URL %q: %s; give one such as \"wss://my-project.livekit.cloud\"", shown(raw), part)
 	}
 	if err != nil {
+		if strings.Contains(text, "@") {
+			return nil, wrong("it cannot be read, and seems to carry user information, which LiveKit does not use")
+		}
 		return nil, wrong("it cannot be read: " + reasonOf(err))
 	}
 	switch u.Scheme {
@@ -58,21 +61,22 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// shown is a URL as it may stand in an error: without a password.
+// shown is a URL as it may stand in an error: without a password or a query, wherever slashes stand in them.
 func shown(raw string) string {
 	text := failover.Scrub(strings.TrimSpace(raw))
-	rest := text
-	if i := strings.Index(text, "://"); i >= 0 {
-		rest = text[i+3:]
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		scheme, rest = "", text
+	} else {
+		scheme += "://"
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		rest = "***@" + rest[at+1:]
 	}
-	if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
-		return text[:len(text)-len(rest)] + "***@" + rest[at+1:]
+	if i := strings.IndexAny(rest, "?#"); i >= 0 && i+1 < len(rest) {
+		rest = rest[:i+1] + "***"
 	}
-	return text
+	return scheme + rest
 }
 
 // reasonOf is the reason of a url.Parse error without the URL, which may hold a password.

@@ -141,6 +141,7 @@ func (c *call) mayHaveEffect() bool {
 // expired is the error of a call whose context is done.
 func (c *call) expired() error {
 	err := c.ctx.Err()
+	c.trail.Expired = true
 	if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}

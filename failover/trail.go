@@ -58,6 +58,8 @@ type Trail struct {
 	RetryAfter time.Duration
 	// BudgetSpent is set when the call was not repeated because the local retry budget of its host was empty.
 	BudgetSpent bool
+	// Expired is set when the call ended because its context was done, or, without a deadline there, its own time was up.
+	Expired bool
 	// Pinned counts the steps taken to another region after a 451.
 	Pinned int
 }
