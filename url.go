@@ -17,6 +17,9 @@ func parseServerURL(raw string) (*url.URL, error) {
 		return nil, fmt.Errorf("lkrpc: the server URL is empty; give one such as \"wss://my-project.livekit.cloud\"")
 	}
 	assumed := !strings.Contains(text, "://")
+	if assumed && strings.Contains(text, ":/") {
+		return nil, fmt.Errorf("lkrpc: server URL %q: its scheme is followed by one slash, not two", shown(raw))
+	}
 	if assumed {
 		text = "https://" + text
 	}

@@ -82,7 +82,7 @@ func (e *DispatchGoneError) Unwrap() error { return ErrDispatchGone }
 // It waits until the context's deadline, or 30 s without one, asking after 250 ms and then less often, every 2 s at last. A
 // failed poll does not end it.
 //
-// At the deadline it returns ErrNoAgent, with the dispatch; if all jobs have failed ErrJobFailed, with the job; if the dispatch
+// An answer that the token is not good enough does end it, with that *Error. At the deadline it returns ErrNoAgent, with the dispatch; if all jobs have failed ErrJobFailed, with the job; if the dispatch
 // is gone ErrDispatchGone. A context that is cancelled gives an *Error with code canceled.
 func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*livekit.Job, error) {
 	name := methodName{"AgentDispatchService", "WaitForAgent"}
@@ -101,6 +101,9 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 	for wait := firstPoll; ; wait = min(wait*3/2, slowestPoll) {
 		list, err := c.AgentDispatch.ListDispatch(ctx, &livekit.ListAgentDispatchRequest{Room: room, DispatchId: dispatchID})
 		if err != nil {
+			if isHopeless(err) {
+				return nil, err
+			}
 			w.err = err
 		} else if job, end := w.see(list.GetAgentDispatches()); job != nil || end != nil {
 			return job, end
@@ -119,6 +122,19 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 			return nil, contextError(err, &outgoing{}).named(name)
 		}
 	}
+}
+
+// isHopeless reports whether asking again cannot help: the token is refused, or the client is closed.
+func isHopeless(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() {
+	case twirp.Unauthenticated, twirp.PermissionDenied, twirp.InvalidArgument:
+		return true
+	}
+	return false
 }
 
 // waiting is what WaitForAgent has seen.

@@ -64,6 +64,9 @@ func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
 		t.log = slog.New(slog.DiscardHandler)
 	}
 	t.carriers = newCarriers(next, t.wrap)
+	if t.carriers.base.rt == nil {
+		return nil, errors.New("failover: the function given to Wrap returned nil")
+	}
 	t.background, t.end = context.WithCancel(context.Background())
 	return t, nil
 }
