@@ -20,20 +20,22 @@ const (
 
 var (
 	errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
+	errLength   = errors.New("it is not as long as stated")
 	errDrained  = errors.New("the rest of an error's body is not worth the time")
 )
 
 // readAnswer reads the body of a 2xx answer whole. A body that ends early is an error.
 func readAnswer(resp *http.Response) ([]byte, error) {
 	const trusted = 1 << 20 // a stated length up to this is allocated in advance
-	if n := resp.ContentLength; n >= 0 && n <= trusted {
-		body := make([]byte, n+1) // one more than stated, so that the read meets the end, after which net/http keeps the connection
+	stated := resp.ContentLength
+	if stated >= 0 && stated <= trusted {
+		body := make([]byte, stated+1) // one more, so that the read meets the end, after which net/http keeps the connection
 		got, err := io.ReadFull(resp.Body, body)
 		switch {
-		case int64(got) == n && (err == io.EOF || err == io.ErrUnexpectedEOF):
-			return body[:n], nil
+		case int64(got) == stated && (err == io.EOF || err == io.ErrUnexpectedEOF):
+			return body[:got], nil
 		case err == nil:
-			err = errors.New("it is longer than its stated length")
+			err = errLength
 		}
 		return nil, truncated(err)
 	}
@@ -43,6 +45,8 @@ func readAnswer(resp *http.Response) ([]byte, error) {
 		return nil, truncated(err)
 	case len(body) > maxAnswer:
 		return nil, errTooLarge
+	case stated >= 0 && int64(len(body)) != stated:
+		return nil, truncated(errLength)
 	}
 	return body, nil
 }
@@ -76,9 +80,6 @@ func mediaType(contentType string) string {
 
 // hasSIPStatus reports whether a Twirp error's metadata says how a SIP call ended.
 func hasSIPStatus(body []byte) bool {
-	if !bytes.Contains(body, []byte("sip_status")) {
-		return false
-	}
 	var e struct {
 		Meta map[string]any `json:"meta"`
 	}
