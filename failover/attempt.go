@@ -72,6 +72,7 @@ type result struct {
 	retryAfter time.Duration
 	stated     bool // retryAfter was stated
 	location   string
+	body       memoryBody // of resp
 }
 
 // begin ties the attempt to its call. The context of an RTC attempt is untied again when it succeeds, since the connection
@@ -273,7 +274,8 @@ func (a *attempt) answered(resp *http.Response) *result {
 		r.resp = nil
 		return r
 	}
-	resp.Body = &memoryBody{*bytes.NewReader(body)}
+	r.body.Reset(body)
+	resp.Body = &r.body
 	resp.ContentLength = int64(len(body))
 	return r
 }

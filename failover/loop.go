@@ -44,8 +44,8 @@ type call struct {
 	unknown bool // an attempt that is over may have taken effect
 
 	trail    Trail
-	timer    *time.Timer
-	timerSet time.Time
+	timer    *time.Timer // nil until something is to become due
+	timerSet time.Time   // the moment; zero once it has come
 
 	mu      sync.Mutex
 	over    bool
@@ -87,12 +87,10 @@ func (c *call) run() (*result, error) {
 	}
 	c.results = make(chan *result, c.pol.attempts+maxPinned)
 	c.start()
-	c.timer = time.NewTimer(time.Hour)
-	defer c.timer.Stop()
 	c.launch(c.first, 0, carrier{})
 
 	for {
-		c.arm()
+		due := c.arm()
 		var read <-chan struct{}
 		if c.pending.set && c.pending.read != nil {
 			read = c.pending.read.done
@@ -107,7 +105,7 @@ func (c *call) run() (*result, error) {
 			end = c.take(r)
 		case <-read:
 			end = c.listed()
-		case <-c.timer.C:
+		case <-due:
 			if c.ctx.Err() == nil { // no attempt begins after the end of the call
 				end = c.tick(time.Now())
 			}
@@ -186,6 +184,9 @@ func (c *call) finish() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
 	for _, a := range c.live {
 		a.cancel(errLost)
 	}
@@ -374,18 +375,19 @@ func (c *call) tick(now time.Time) *result {
 	return c.again(a, v, nil)
 }
 
-// arm sets the timer to the next moment at which something is due.
-func (c *call) arm() {
+// arm sets the timer to the next moment at which something is due, and returns its channel.
+func (c *call) arm() <-chan time.Time {
 	next := c.due()
-	if next.Equal(c.timerSet) {
-		return
+	switch {
+	case next.IsZero():
+		return nil
+	case c.timer == nil:
+		c.timer = time.NewTimer(time.Until(next))
+	case !next.Equal(c.timerSet):
+		c.timer.Reset(time.Until(next))
 	}
 	c.timerSet = next
-	if next.IsZero() {
-		c.timer.Stop()
-		return
-	}
-	c.timer.Reset(time.Until(next))
+	return c.timer.C
 }
 
 func (c *call) due() time.Time {

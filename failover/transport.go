@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -204,17 +203,25 @@ func (c *call) fill() error {
 }
 
 // readStated reads a body whose length is stated, or not if that is not positive.
-func readStated(r io.Reader, stated int64) ([]byte, error) {
-	if stated <= 0 {
+func readStated(r io.Reader, stated int64) (body []byte, err error) {
+	switch {
+	case stated <= 0:
 		return io.ReadAll(r)
+	case stated > maxAnswer: // not to be allocated on somebody's word
+		body, err = io.ReadAll(io.LimitReader(r, stated+1))
+	default:
+		body = make([]byte, stated+1) // one more, so that the read meets the end
+		var n int
+		n, err = io.ReadFull(r, body)
+		body = body[:n]
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			err = nil
+		}
 	}
-	var buf bytes.Buffer
-	buf.Grow(int(min(stated, maxAnswer)) + bytes.MinRead) // with room to meet the end of the body
-	got, err := buf.ReadFrom(io.LimitReader(r, stated+1))
-	if err == nil && got != stated {
+	if err == nil && int64(len(body)) != stated {
 		err = fmt.Errorf("its length is not the %d bytes that ContentLength says", stated)
 	}
-	return buf.Bytes(), err
+	return body, err
 }
 
 // hostState returns the memory of a configured origin. Origins that get one attempt and no region list need none.
@@ -263,25 +270,35 @@ const timeoutSlack = 250 * time.Millisecond
 // millis writes a duration as whole milliseconds, at least one.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
 
-// headerFor returns the header of an attempt that begins now. Names that this package owns are replaced in any spelling.
+// headerFor returns the header of an attempt that begins now: a copy of the caller's, with the names that this package owns
+// replaced, in whatever spelling they came.
 func (c *call) headerFor() http.Header {
-	h := c.req.Header.Clone()
-	for name, values := range h {
+	count := 2
+	for _, values := range c.req.Header {
+		count += len(values)
+	}
+	all := make([]string, 0, count) // of all names, to save allocations
+	h := make(http.Header, len(c.req.Header)+2)
+	set := func(name string, values ...string) {
+		from := len(all)
+		all = append(all, values...)
+		h[name] = all[from:len(all):len(all)]
+	}
+	for name, values := range c.req.Header {
 		switch http.CanonicalHeaderKey(name) {
 		case "Idempotency-Key", "X-Idempotency-Key":
 			// net/http re-sends requests with these names by itself. It looks for this spelling; servers do not care.
-			delete(h, name)
-			h[strings.ToLower(name)] = values
+			name = strings.ToLower(name)
 		case RequestIDHeader, timeoutHeader:
 			if !c.pol.rtc {
-				delete(h, name)
+				continue
 			}
 		}
+		set(name, values...)
 	}
-	if c.pol.rtc {
-		return h
+	if !c.pol.rtc {
+		set(RequestIDHeader, c.trail.RequestID)
+		set(timeoutHeader, millis(time.Until(c.deadline)+timeoutSlack))
 	}
-	one := []string{c.trail.RequestID, millis(time.Until(c.deadline) + timeoutSlack)}
-	h[RequestIDHeader], h[timeoutHeader] = one[:1:1], one[1:2:2]
 	return h
 }
