@@ -203,8 +203,8 @@ func TestDropTakesTheConnection(t *testing.T) {
 		u.create(background, h)
 		eventually(t, "the connection ends", func() bool { return h.Connections() == 0 })
 		u.works(h)
-		if n := len(h.Dials()); n != 2 {
-			t.Errorf("%d dials, want 2", n)
+		if n := len(h.Dials()); n < 2 {
+			t.Errorf("%d dials: the connection was used again", n)
 		}
 	})
 }

@@ -38,8 +38,8 @@ func TestRefuse(t *testing.T) {
 		if a := u.create(background, h); !errors.Is(a.err, syscall.ECONNREFUSED) {
 			t.Errorf("got %+v", a)
 		}
-		dials := h.Dials()
-		if last := dials[len(dials)-1]; len(dials) != 3 || !errors.Is(last.Err, syscall.ECONNREFUSED) || !strings.HasPrefix(last.Address, h.Name()+":") {
+		dials := h.Dials() // net/http may dial twice where one connection has just broken
+		if last := dials[len(dials)-1]; len(dials) < 3 || !errors.Is(last.Err, syscall.ECONNREFUSED) || !strings.HasPrefix(last.Address, h.Name()+":") {
 			t.Errorf("dials: %v", dials)
 		}
 		u.works(u.Region(1))
@@ -144,7 +144,7 @@ func TestBlackHole(t *testing.T) {
 		ctx, cancel := context.WithCancel(background)
 		done := make(chan answer)
 		go func() { done <- u.create(ctx, h) }()
-		eventually(t, "the dial", func() bool { return len(h.Dials()) == 2 })
+		eventually(t, "the dial", func() bool { return len(h.Dials()) > 1 })
 		cancel()
 		if a := <-done; !errors.Is(a.err, context.Canceled) || len(h.Requests()) != 1 {
 			t.Errorf("got %+v", a)
@@ -152,8 +152,9 @@ func TestBlackHole(t *testing.T) {
 		u.works(u.Region(2))
 
 		// A patient client gets through in the end.
+		dials := len(h.Dials())
 		go func() { done <- u.another().create(background, h) }()
-		eventually(t, "the next dial", func() bool { return len(h.Dials()) == 3 })
+		eventually(t, "the next dial", func() bool { return len(h.Dials()) > dials })
 		b.Clear()
 		if a := <-done; a.status != 200 {
 			t.Errorf("after the fault: %+v", a)
