@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,10 @@ const (
 type carrier struct {
 	rt http.RoundTripper
 	tr *http.Transport // at the bottom of rt; nil if it is someone else's matter
+
+	// prompt: a RoundTrip returns as soon as its context is done, whatever it is doing. That is sure of a bare *http.Transport,
+	// which does on goroutines of its own all that may hang, but for a user's Proxy function.
+	prompt bool
 }
 
 // carriers gives each origin the carrier for its attempts. All origins share one until a connection of an origin proves
@@ -50,7 +55,10 @@ func newCarriers(next http.RoundTripper, wrap func(http.RoundTripper) http.Round
 	return c
 }
 
-func (c *carriers) carry(tr *http.Transport) carrier { return carrier{rt: c.wrapped(tr), tr: tr} }
+func (c *carriers) carry(tr *http.Transport) carrier {
+	plainProxy := tr.Proxy == nil || reflect.ValueOf(tr.Proxy).Pointer() == reflect.ValueOf(http.ProxyFromEnvironment).Pointer()
+	return carrier{rt: c.wrapped(tr), tr: tr, prompt: c.wrap == nil && plainProxy}
+}
 
 func (c *carriers) wrapped(rt http.RoundTripper) http.RoundTripper {
 	if c.wrap == nil {

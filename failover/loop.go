@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// call is one logical call on its way: the loop that makes attempts until an answer stands. Everything but the fields under mu
-// belongs to the goroutine that called.
+// call is one logical call on its way, and decides which attempt comes next. Everything but the fields under mu belongs to
+// the goroutine that leads the call, see run.
 type call struct {
 	t        *Transport
 	caller   context.Context // as it came
@@ -47,9 +47,18 @@ type call struct {
 	timer    *time.Timer // nil until something is to become due
 	timerSet time.Time   // the moment; zero once it has come
 
+	end *result        // what the call came to where another goroutine led it, with err
+	err error          //
+	led sync.WaitGroup // for end and err
+
 	mu      sync.Mutex
 	over    bool
-	results chan *result
+	results chan *result // nil until an attempt runs beside the goroutine that leads
+
+	// Room for what nearly every call needs, so that it takes no allocations of its own.
+	trailRoom [1]Attempt
+	triedRoom [maxAttempts]origin
+	liveRoom  [2]*attempt
 }
 
 // left is the time to the deadline, negative without one.
@@ -77,125 +86,6 @@ type pending struct {
 	same    bool      // the same host again
 	wait    time.Duration
 	set     bool
-}
-
-// run makes attempts until one answer stands or none may follow. It returns a result with a response, or an error.
-func (c *call) run() (*result, error) {
-	defer c.finish()
-	if c.ctx.Err() != nil {
-		return nil, c.expired()
-	}
-	c.results = make(chan *result, c.pol.attempts+maxPinned)
-	c.start()
-	c.launch(c.first, 0, carrier{})
-
-	for {
-		due := c.arm()
-		var read <-chan struct{}
-		if c.pending.set && c.pending.read != nil {
-			read = c.pending.read.done
-		}
-		done := c.ctx.Done()
-		if c.inline && len(c.live) > 0 {
-			done = nil // what the caller's own function has opened must not be lost
-		}
-		var end *result
-		select {
-		case r := <-c.results:
-			end = c.take(r)
-		case <-read:
-			end = c.listed()
-		case <-due:
-			if c.ctx.Err() == nil { // no attempt begins after the end of the call
-				end = c.tick(time.Now())
-			}
-		case <-done:
-			select {
-			case r := <-c.results: // an answer that is here already counts
-				end = c.take(r)
-			default:
-				return nil, c.expired()
-			}
-		}
-		if end != nil {
-			return c.conclude(end)
-		}
-	}
-}
-
-// launch begins an attempt.
-func (c *call) launch(o origin, wait time.Duration, via carrier) {
-	if c.pending.set && c.pending.verdict.step == stepPinned {
-		c.trail.Pinned++
-	} else {
-		c.made++
-	}
-	if via.rt == nil {
-		via = c.t.carriers.of(o)
-	}
-	a := &attempt{call: c, origin: o, carrier: via, patience: c.pol.patienceWith(c.left()),
-		info: Attempt{Number: c.made, Origin: o.String(), Start: time.Now(), Wait: wait}}
-	if c.host != nil {
-		a.listSeq = c.host.list.seq.Load()
-	}
-	a.begin()
-	if c.pending.set {
-		c.logNext(&a.info, c.pending.verdict.reason)
-	}
-	c.pending = pending{}
-	c.tried = append(c.tried, o)
-	c.live = append(c.live, a)
-	c.newest = a
-	if c.inline {
-		c.deliver(a, c.try(a))
-		return
-	}
-	go func() { c.deliver(a, c.try(a)) }()
-}
-
-// deliver hands a result to the loop, or, when the loop has ended, reports it and lets it go.
-func (c *call) deliver(a *attempt, r *result) {
-	r.info = a.info
-	r.info.Duration = time.Since(a.info.Start)
-	r.info.Status, r.info.Err = r.seen.status, scrubError(r.err)
-	a.settleContext(r)
-	c.mu.Lock()
-	over := c.over
-	if !over {
-		c.results <- r // never blocks: there is room for every attempt
-	}
-	c.mu.Unlock()
-	if over {
-		c.lose(r)
-	}
-}
-
-// lose reports an attempt whose call was decided without it.
-func (c *call) lose(r *result) {
-	if r.resp != nil {
-		r.resp.Body.Close()
-	}
-	r.info.Reason = "not needed any more: the call was over"
-	c.report(&r.info)
-}
-
-// finish ends what is still running. Results that arrive from now on are reported by the attempts themselves.
-func (c *call) finish() {
-	c.mu.Lock()
-	c.over = true
-	c.mu.Unlock()
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	for _, a := range c.live {
-		a.cancel(errLost)
-	}
-	for len(c.results) > 0 {
-		c.lose(<-c.results)
-	}
-	if c.info.Trail != nil {
-		*c.info.Trail = c.trail
-	}
 }
 
 // take reads a result. It returns the one that ends the call, if that is decided.
@@ -344,7 +234,7 @@ func (c *call) tick(now time.Time) *result {
 		if p.same && p.verdict.broken {
 			via = c.t.carriers.renew(p.origin, p.of.carrier)
 		}
-		c.launch(p.origin, p.wait, via)
+		c.launch(c.open(p.origin, p.wait, via))
 		return nil
 	}
 	a := c.newest
