@@ -51,6 +51,8 @@ type call struct {
 	err error          //
 	led sync.WaitGroup // for end and err
 
+	watched watched // where the first attempt runs on the caller's goroutine
+
 	mu      sync.Mutex
 	over    bool
 	results chan *result // nil until an attempt runs beside the goroutine that leads

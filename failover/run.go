@@ -20,20 +20,23 @@ func (c *call) run() (*result, error) {
 		return c.lead(nil)
 	}
 	c.led.Add(1)
-	due := time.AfterFunc(time.Until(c.due()), func() {
-		defer c.led.Done()
-		defer c.finish() // it also ends an attempt that still keeps the caller's goroutine
-		c.makeResults()
-		c.end, c.err = c.lead(c.tick(time.Now()))
-	})
+	c.t.watch.add(c)
 	r := c.try(a)
-	if due.Stop() {
+	if c.t.watch.remove(c) {
 		c.settle(a, r)
 		return c.lead(c.take(r))
 	}
 	c.deliver(a, r)
 	c.led.Wait()
 	return c.end, c.err
+}
+
+// takeOver leads the call while the caller's goroutine is busy with the first attempt.
+func (c *call) takeOver() {
+	defer c.led.Done()
+	defer c.finish() // which also frees that goroutine
+	c.makeResults()
+	c.end, c.err = c.lead(c.tick(time.Now()))
 }
 
 // lead runs the call to its end, from where it stands now: end is the result that ends it, or nil while there is none.

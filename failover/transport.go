@@ -21,6 +21,7 @@ import (
 type Transport struct {
 	config
 	carriers   *carriers
+	watch      watch
 	background context.Context // of reads that no call owns
 	end        context.CancelFunc
 
@@ -80,6 +81,7 @@ func (t *Transport) OriginsUnused(serverURL string) bool {
 // Close ends the background reads and closes idle connections. Calls that are running go on; later ones fail. It returns nil.
 func (t *Transport) Close() error {
 	t.end()
+	t.watch.close()
 	t.carriers.closeIdle()
 	return nil
 }
