@@ -151,4 +151,4 @@ func (c *Client) setHeader(req *http.Request, token string) {
 	}
 }
 
-var userAgent = []string{"lkrpc"}
+var userAgent = []string{"lkrpc/" + Version}
