@@ -147,15 +147,15 @@ var methods = map[methodName]method{
 func (g grant) claims(req proto.Message) (*auth.ClaimGrants, error) {
 	switch g {
 	case roomCreate:
-		return video(auth.VideoGrant{RoomCreate: true}), nil
+		return video(&auth.VideoGrant{RoomCreate: true}), nil
 	case roomCreateIn:
-		return video(auth.VideoGrant{RoomCreate: true, Room: roomOf(req)}), nil
+		return video(&auth.VideoGrant{RoomCreate: true, Room: roomOf(req)}), nil
 	case roomList:
-		return video(auth.VideoGrant{RoomList: true}), nil
+		return video(&auth.VideoGrant{RoomList: true}), nil
 	case roomRecord:
-		return video(auth.VideoGrant{RoomRecord: true}), nil
+		return video(&auth.VideoGrant{RoomRecord: true}), nil
 	case ingressAdmin:
-		return video(auth.VideoGrant{IngressAdmin: true}), nil
+		return video(&auth.VideoGrant{IngressAdmin: true}), nil
 	case sipAdmin:
 		return &auth.ClaimGrants{SIP: &auth.SIPGrant{Admin: true}}, nil
 	case sipCall:
@@ -172,7 +172,7 @@ func (g grant) claims(req proto.Message) (*auth.ClaimGrants, error) {
 
 // roomClaims returns grants that hold for one room, which the request must name.
 func (g grant) roomClaims(req proto.Message) (*auth.ClaimGrants, error) {
-	v := auth.VideoGrant{RoomAdmin: true, Room: roomOf(req)}
+	v := &auth.VideoGrant{RoomAdmin: true, Room: roomOf(req)}
 	if v.Room == "" {
 		return nil, fmt.Errorf("the request names no room: set %s", roomField(req))
 	}
@@ -185,12 +185,12 @@ func (g grant) roomClaims(req proto.Message) (*auth.ClaimGrants, error) {
 			return nil, fmt.Errorf("the request names no second room: set DestinationRoom")
 		}
 	case sipTransfer:
-		return &auth.ClaimGrants{Video: &v, SIP: &auth.SIPGrant{Call: true}}, nil
+		return &auth.ClaimGrants{Video: v, SIP: &auth.SIPGrant{Call: true}}, nil
 	}
 	return video(v), nil
 }
 
-func video(v auth.VideoGrant) *auth.ClaimGrants { return &auth.ClaimGrants{Video: &v} }
+func video(v *auth.VideoGrant) *auth.ClaimGrants { return &auth.ClaimGrants{Video: v} }
 
 // roomOf returns the name of the room that a request is about.
 func roomOf(req proto.Message) string {
