@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lkrpc/lkrpc/failover/cloudtest"
+	"github.com/lkrpc/lkrpc/proto/livekit"
 	"github.com/twitchtv/twirp"
 )
 
@@ -165,16 +166,24 @@ func TestMetrics(t *testing.T) {
 		w.mustCall(t, `{"room": "r", "identity": "ann"}`)
 		w.mustCall(t, `{"room": "r", "identity": "bob"}`)
 		w.call(t.Context(), `{"room": "", "identity": "ann"}`)
+		for _, region := range w.cloud.Regions() {
+			region.Break(cloudtest.Status(500, nil, ""), cloudtest.On("SIP/"))
+		}
+		if _, err := w.client.SIP.CreateSIPParticipant(t.Context(), &livekit.CreateSIPParticipantRequest{SipTrunkId: "ST_1", RoomName: "r"}); err == nil {
+			t.Error("no error")
+		}
 		for series, want := range map[string]float64{
-			`livekit_attempts_total{host="demo.livekit.cloud",method="RoomService/ListRooms",reason="503 Service Unavailable"}`:       1,
-			`livekit_attempts_total{host="demo.frankfurt.production.livekit.cloud",method="RoomService/ListRooms",reason="answered"}`: 2,
-			`livekit_calls_total{code="ok",method="RoomService/ListRooms",outcome_unknown="false"}`:                                   2,
-			`livekit_calls_total{code="ok",method="RoomService/CreateRoom",outcome_unknown="false"}`:                                  1,
-			`livekit_call_duration_seconds_count{method="RoomService/ListRooms"}`:                                                     2,
-			`backend_dispatches_total{result="created"}`:                                                                              1,
-			`backend_dispatches_total{result="found"}`:                                                                                1,
-			`backend_http_requests_total{code="200",route="POST /calls"}`:                                                             2,
-			`backend_http_requests_total{code="400",route="POST /calls"}`:                                                             1,
+			`livekit_attempts_total{host="demo.livekit.cloud",method="RoomService/ListRooms",reason="503 Service Unavailable"}`:                           1,
+			`livekit_attempts_total{host="demo.frankfurt.production.livekit.cloud",method="RoomService/ListRooms",reason="answered"}`:                     2,
+			`livekit_calls_total{code="ok",method="RoomService/ListRooms",outcome_unknown="false"}`:                                                       2,
+			`livekit_calls_total{code="ok",method="RoomService/CreateRoom",outcome_unknown="false"}`:                                                      1,
+			`livekit_calls_total{code="unknown",method="SIP/CreateSIPParticipant",outcome_unknown="true"}`:                                                1,
+			`livekit_attempts_total{host="demo.frankfurt.production.livekit.cloud",method="SIP/CreateSIPParticipant",reason="500 Internal Server Error"}`: 1,
+			`livekit_call_duration_seconds_count{method="RoomService/ListRooms"}`:                                                                         2,
+			`backend_dispatches_total{result="created"}`:                                                                                                  1,
+			`backend_dispatches_total{result="found"}`:                                                                                                    1,
+			`backend_http_requests_total{code="200",route="POST /calls"}`:                                                                                 2,
+			`backend_http_requests_total{code="400",route="POST /calls"}`:                                                                                 1,
 			`backend_calls_open`: 1,
 		} {
 			if got := w.metric(t, series); got != want {

@@ -1,21 +1,24 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/failover/cloudtest"
 )
 
-// The token lets the participant, and nobody else, into the room, and no other.
+// The token lets the participant, and nobody else, into the room, and no other, for a few minutes.
 func TestToken(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		got := w.mustCall(t, `{"room": "r", "identity": "ann", "agent_name": "sales", "metadata": "m"}`)
-		claims, err := auth.VerifyToken(got.Token, auth.NewSimpleKeyProvider(w.cloud.Key, w.cloud.Secret))
+		keys := auth.NewSimpleKeyProvider(w.cloud.Key, w.cloud.Secret)
+		claims, err := auth.VerifyToken(got.Token, keys)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,6 +30,15 @@ func TestToken(t *testing.T) {
 		}
 		if got.header.Get("Cache-Control") != "no-store" || len(got.header.Get("X-Request-Id")) < 20 {
 			t.Errorf("the headers are %v", got.header)
+		}
+		const leeway = 2 * time.Minute // more than verifiers have
+		<-time.After(tokenLifetime - leeway)
+		if _, err := auth.VerifyToken(got.Token, keys); err != nil {
+			t.Errorf("before its time is up: %v", err)
+		}
+		<-time.After(2 * leeway)
+		if _, err := auth.VerifyToken(got.Token, keys); !errors.Is(err, auth.ErrTokenExpired) {
+			t.Errorf("after its time is up: %v", err)
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,12 +27,12 @@ import (
 // waitLimit is for what a busy machine may take long to do.
 const waitLimit = time.Minute
 
-// hold keeps the next creation of a room from its answer: entered says that it came, release lets it go on.
+// hold keeps the next creation of a room from its answer: entered says that it came, release lets it go on, and may be called twice.
 func hold(cloud *cloudtest.Cloud) (entered <-chan struct{}, release func()) {
 	come, released := make(chan struct{}), make(chan struct{})
 	wait := func(*http.Request) bool { close(come); <-released; return true }
 	cloud.Region(0).Break(cloudtest.Fault{}, cloudtest.On("RoomService/CreateRoom"), cloudtest.Times(1), cloudtest.If(wait))
-	return come, func() { close(released) }
+	return come, sync.OnceFunc(func() { close(released) })
 }
 
 // postTo sends a POST /calls over the network. The channel gives the answer.
@@ -95,6 +96,7 @@ func TestGracefulStop(t *testing.T) {
 	w := newWorld(t)
 	defer w.close()
 	entered, release := hold(w.cloud)
+	defer release()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +198,7 @@ func TestProgram(t *testing.T) {
 
 	t.Run("life", func(t *testing.T) {
 		entered, release := hold(cloud)
+		defer release()
 		cmd := command(t, []string{at, key, secret})
 		logs, err := cmd.StderrPipe()
 		if err != nil {
