@@ -36,8 +36,10 @@ type call struct {
 }
 
 var (
-	errKeyReused = &failure{status: http.StatusUnprocessableEntity, Message: keyHeader + " was used for another request: take a new key for each"}
-	errKeyEnded  = &failure{status: http.StatusConflict, Message: "the call that was made with this " + keyHeader + " has ended: take a new key for another"}
+	errKeyReused = &failure{status: http.StatusUnprocessableEntity,
+		Message: keyHeader + " was used for another request: take a new key for each"}
+	errKeyEnded = &failure{status: http.StatusConflict,
+		Message: "the call that was made with this " + keyHeader + " has ended: take a new key for another"}
 )
 
 func newCalls() *calls {

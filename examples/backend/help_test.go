@@ -19,6 +19,8 @@ import (
 	"github.com/lkrpc/lkrpc/proto/livekit"
 )
 
+const createDispatch = "AgentDispatchService/CreateDispatch"
+
 // world is the service with a LiveKit Cloud to work with.
 type world struct {
 	http.Handler
@@ -40,7 +42,8 @@ func newWorld(t *testing.T, opts ...cloudtest.Option) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := config{serverURL: cloud.URL, apiKey: cloud.Key, keys: auth.NewSimpleKeyProvider(cloud.Key, cloud.Secret), agentName: "support"}
+	keys := auth.NewSimpleKeyProvider(cloud.Key, cloud.Secret)
+	cfg := config{serverURL: cloud.URL, apiKey: cloud.Key, keys: keys, agentName: "support"}
 	if w.Handler, err = newService(cfg, w.client, log, numbers); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,8 @@ func readCall(w http.ResponseWriter, r *http.Request, agentName string) (callReq
 	if req.AgentName == "" {
 		req.AgentName = agentName
 	}
-	for _, name := range []struct{ field, value string }{{"room", req.Room}, {"identity", req.Identity}, {"agent_name", req.AgentName}} {
+	names := []struct{ field, value string }{{"room", req.Room}, {"identity", req.Identity}, {"agent_name", req.AgentName}}
+	for _, name := range names {
 		if err := checkName(name.field, name.value); err != nil {
 			return req, err
 		}

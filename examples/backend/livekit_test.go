@@ -55,7 +55,8 @@ func TestLiveKitServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all := list.GetAgentDispatches(); len(all) != 1 || all[0].GetId() != got.DispatchID || all[0].GetAgentName() != "support" || all[0].GetMetadata() != "m" {
+	if all := list.GetAgentDispatches(); len(all) != 1 || all[0].GetId() != got.DispatchID ||
+		all[0].GetAgentName() != "support" || all[0].GetMetadata() != "m" {
 		t.Errorf("the server lists %v, want dispatch %s", all, got.DispatchID)
 	}
 	validate(t, server.URL, got.Token)

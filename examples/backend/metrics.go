@@ -32,11 +32,15 @@ func newMetrics() *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	m := &metrics{
-		registry:   prometheus.NewRegistry(),
-		requests:   counter("backend_http_requests_total", "Requests answered, by route and HTTP status.", "route", "code"),
-		dispatches: counter("backend_dispatches_total", "Agents asked for, by result: created, found, failed, unknown.", "result"),
-		attempts:   counter("livekit_attempts_total", "HTTP requests sent to LiveKit, by method, host and what each came to.", "method", "host", "reason"),
-		calls:      counter("livekit_calls_total", "Calls to LiveKit, by method, Twirp code and whether a failure may have taken effect.", "method", "code", "outcome_unknown"),
+		registry: prometheus.NewRegistry(),
+		requests: counter("backend_http_requests_total",
+			"Requests answered, by route and HTTP status.", "route", "code"),
+		dispatches: counter("backend_dispatches_total",
+			"Agents asked for, by result: created, found, failed, unknown.", "result"),
+		attempts: counter("livekit_attempts_total",
+			"HTTP requests sent to LiveKit, by method, host and what each came to.", "method", "host", "reason"),
+		calls: counter("livekit_calls_total",
+			"Calls to LiveKit, by method, Twirp code and whether a failure may have taken effect.", "method", "code", "outcome_unknown"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "livekit_call_duration_seconds", Help: "Time of calls to LiveKit with all their attempts, by method.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30},

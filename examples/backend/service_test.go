@@ -22,10 +22,12 @@ func TestToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if claims.Identity != "ann" || !reflect.DeepEqual(claims.Video, &auth.VideoGrant{RoomJoin: true, Room: "r"}) || claims.SIP != nil || claims.Agent != nil {
+		grant := &auth.VideoGrant{RoomJoin: true, Room: "r"}
+		if claims.Identity != "ann" || !reflect.DeepEqual(claims.Video, grant) || claims.SIP != nil || claims.Agent != nil {
 			t.Errorf("the token is for %v", claims)
 		}
-		if d := w.cloud.Dispatches("r"); len(d) != 1 || d[0].GetAgentName() != "sales" || d[0].GetMetadata() != "m" || d[0].GetId() != got.DispatchID || !got.Created {
+		w.wantOne(t, "r", got.DispatchID)
+		if d := w.cloud.Dispatches("r")[0]; d.GetAgentName() != "sales" || d.GetMetadata() != "m" || !got.Created {
 			t.Errorf("answered %s; the room has %v", got.body, d)
 		}
 		if got.header.Get("Cache-Control") != "no-store" || len(got.header.Get("X-Request-Id")) < 20 {
@@ -45,10 +47,10 @@ func TestToken(t *testing.T) {
 
 // An Idempotency-Key is the request id of LiveKit, good for one request, as often as that is sent.
 func TestIdempotencyKey(t *testing.T) {
-	const body, create = `{"room": "r", "identity": "ann", "metadata": "m"}`, "AgentDispatchService/CreateDispatch"
+	const body = `{"room": "r", "identity": "ann", "metadata": "m"}`
 	inBubble(t, func(t *testing.T, w *world) {
 		w.makeRoom(t, "r")
-		w.cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(create), cloudtest.Times(1))
+		w.cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(createDispatch), cloudtest.Times(1))
 		first := w.mustCall(t, body, keyHeader, "k-1")
 		if !first.Created || first.header.Get("X-Request-Id") != "k-1" {
 			t.Errorf("the first is answered %s with %v", first.body, first.header)
@@ -61,7 +63,7 @@ func TestIdempotencyKey(t *testing.T) {
 		w.wantOne(t, "r", first.DispatchID)
 		created := 0
 		for _, q := range w.cloud.Requests() {
-			if q.RPC == create {
+			if q.RPC == createDispatch {
 				created++
 				if q.RequestID != "k-1" {
 					t.Errorf("the request id is %q", q.RequestID)
@@ -76,7 +78,8 @@ func TestIdempotencyKey(t *testing.T) {
 			`{"room": "other", "identity": "ann", "metadata": "m"}`, `{"room": "r", "identity": "bob", "metadata": "m"}`,
 			`{"room": "r", "identity": "ann", "metadata": "other"}`, `{"room": "r", "identity": "ann", "metadata": "m", "agent_name": "other"}`,
 		} {
-			if got := w.call(t.Context(), other, keyHeader, "k-1"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.Message, keyHeader) || got.Token != "" {
+			got := w.call(t.Context(), other, keyHeader, "k-1")
+			if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.Message, keyHeader) || got.Token != "" {
 				t.Errorf("%s: status %d, %s", other, got.status, got.body)
 			}
 		}
@@ -128,7 +131,8 @@ func TestBadInput(t *testing.T) {
 				header = append(header, "Content-Type", "application/json")
 			}
 			got := w.do(t.Context(), "POST", "/calls", test.body, header...)
-			if got.status != test.status || !strings.Contains(got.Message, test.want) || got.RequestID != got.header.Get("X-Request-Id") || got.RequestID == "" {
+			if got.status != test.status || !strings.Contains(got.Message, test.want) ||
+				got.RequestID != got.header.Get("X-Request-Id") || got.RequestID == "" {
 				t.Errorf("%.60s %.60q: status %d, %s; want %d, %q", test.body, test.header, got.status, got.body, test.status, test.want)
 			}
 		}

@@ -41,17 +41,18 @@ func postTo(t *testing.T, addr string) <-chan reply {
 	answer := make(chan reply, 1)
 	go func() {
 		defer close(answer)
-		resp, err := http.Post("http://"+addr+"/calls", "application/json", strings.NewReader(`{"room": "r", "identity": "ann", "agent_name": "support"}`))
+		body := `{"room": "r", "identity": "ann", "agent_name": "support"}`
+		resp, err := http.Post("http://"+addr+"/calls", "application/json", strings.NewReader(body))
 		if err != nil {
 			t.Errorf("the request in flight: %v", err)
 			return
 		}
 		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
+		text, err := io.ReadAll(resp.Body)
 		if err != nil {
 			t.Errorf("the answer in flight: %v", err)
 		}
-		answer <- read(resp.StatusCode, resp.Header, body)
+		answer <- read(resp.StatusCode, resp.Header, text)
 	}()
 	return answer
 }
@@ -164,7 +165,9 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The Cloud's name is known in this process only, so a proxy stands in front of it.
-	proxy := httptest.NewServer(&httputil.ReverseProxy{Transport: cloud.Transport(), Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }})
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Transport: cloud.Transport(), Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+	})
 	defer proxy.Close()
 	at, key, secret := "LIVEKIT_URL="+proxy.URL, "LIVEKIT_API_KEY="+cloud.Key, "LIVEKIT_API_SECRET="+cloud.Secret
 
@@ -190,7 +193,8 @@ func TestProgram(t *testing.T) {
 			if cmd.ProcessState == nil {
 				t.Fatal(err)
 			}
-			if status := cmd.ProcessState.ExitCode(); status != test.status || !bytes.Contains(out, []byte(test.want)) || bytes.Contains(out, []byte(cloud.Secret)) {
+			status := cmd.ProcessState.ExitCode()
+			if status != test.status || !bytes.Contains(out, []byte(test.want)) || bytes.Contains(out, []byte(cloud.Secret)) {
 				t.Errorf("%v %s: exit status %d, want %d, output:\n%s", test.env, test.args, status, test.status, out)
 			}
 		}

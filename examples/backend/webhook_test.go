@@ -24,7 +24,8 @@ func (w *world) webhook(t *testing.T, key, secret, event string) reply {
 
 // finished is the event that a room has finished.
 func finished(id, room string, at time.Time) string {
-	return fmt.Sprintf(`{"event": "room_finished", "id": %q, "createdAt": "%d", "room": {"name": %q}, "from": "the future"}`, id, at.Unix(), room)
+	const event = `{"event": "room_finished", "id": %q, "createdAt": "%d", "room": {"name": %q}, "from": "the future"}`
+	return fmt.Sprintf(event, id, at.Unix(), room)
 }
 
 func (w *world) wantOpen(t *testing.T, when string, want float64) {
