@@ -394,6 +394,8 @@ func FuzzScrub(f *testing.F) {
 		f.Add("", "", `"alg":"HS256"`, `"sub":"me"`, "signature", c.Text)
 		f.Add(c.Text, "\n  ", `"alg": "HS256"`, "", "signature-of-the-token", "."+c.Clean)
 		f.Add("", "\r\n", `"alg":"none"`, "", "short", c.Clean)
+		f.Add("x", " ", `"Alg":"0"`, `"0":""`, "s", "")
+		f.Add(c.Clean, "", `"":0,"alg":"0"`, " ", "s", "")
 		f.Add(c.Clean, "\t", `"alg":"none"`, "\n  \"iss\": \"key\"\n", "", c.Clean)
 	}
 	f.Fuzz(func(t *testing.T, before, blanks, head, claims, signature, after string) {

@@ -131,12 +131,16 @@ func (e *StatusError) StatusCode() int { return e.Code }
 // Unwrap returns Err.
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// tokenShape is what is taken for a secret: whatever begins like a JWT (eyJ is base64 of {"), also when the rest is cut off; a
-// JWT whose header has a blank or a line break there, told by the beginning of its payload or, encrypted, by the length of
-// what follows; what a URL calls an access token; and what follows "Bearer", unless it is as short as a word.
-var tokenShape = regexp.MustCompile(`eyJ[\w-]{4,}(\.[\w-]*)*|` +
-	`e(yA|w[ko0])[giJKN][\w-]{11,}\.(e(yJ|yA|w[ko0]|30)[\w-]*|[\w-]*\.[\w-]{16,})(\.[\w-]*)*|` +
+// tokenShape is what is taken for a secret: whatever begins like a JWT (eyJ is base64 of {" and a letter), also when the rest
+// is cut off; a JWT whose header begins otherwise, told by its payload, or, where that is encrypted, by the length of what
+// follows; what a URL calls an access token; and what follows "Bearer", unless it is as short as a word.
+var tokenShape = regexp.MustCompile(`(eyJ[\w-]{4,}|` +
+	`(` + blankHeader + `|ey[IKL][\w-]{12,})\.e(y[ABI-L]|w[klop01]|30)[\w-]*|` +
+	blankHeader + `\.[\w-]*\.[\w-]{16,})(\.[\w-]*)*|` +
 	`(?i:access_token=[^\s&"']+|bearer(\s|%20)+[\w.~+/=-]{16,})`)
+
+// blankHeader is a JWT's header that has a blank or a line break after the brace.
+const blankHeader = `e(yA|w[ko0])[giJKN][\w-]{11,}`
 
 // Scrub returns text with whatever looks like a JWT or a bearer token replaced.
 func Scrub(text string) string { return tokenShape.ReplaceAllString(text, "[token]") }
