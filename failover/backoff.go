@@ -1,7 +1,6 @@
 package failover
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -34,16 +33,21 @@ const longestRetryAfter = 365 * 24 * time.Hour
 // Garbage and a date in the past are no statement: ok is false.
 func parseRetryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	value = strings.TrimSpace(value)
-	if value != "" && value[0] >= '0' && value[0] <= '9' {
-		seconds, err := strconv.ParseUint(value, 10, 64)
-		if err != nil && !errors.Is(err, strconv.ErrRange) { // ParseUint returns the greatest number for one that is too great
-			return 0, false
-		}
-		return time.Duration(min(seconds, uint64(longestRetryAfter/time.Second))) * time.Second, true
+	if wait, ok := parseSeconds(value, longestRetryAfter); ok {
+		return wait, true
 	}
 	at, err := http.ParseTime(value)
 	if err != nil || at.Before(now) {
 		return 0, false
 	}
 	return min(at.Sub(now), longestRetryAfter), true
+}
+
+// parseSeconds reads whole seconds in digits; more than most count as most.
+func parseSeconds(digits string, most time.Duration) (d time.Duration, ok bool) {
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	seconds, _ := strconv.ParseUint(digits, 10, 64) // the greatest number for one that is too great
+	return time.Duration(min(seconds, uint64(most/time.Second))) * time.Second, true
 }

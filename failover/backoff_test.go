@@ -66,6 +66,7 @@ func TestParseRetryAfter(t *testing.T) {
 		"0x10":                          none,
 		"1_000":                         none,
 		"2 s":                           none,
+		"18700000000000000000A":         none,
 		"2, 3":                          none,
 		"soon":                          none,
 		"\u0662":                        none, // a digit, but not of ASCII

@@ -189,9 +189,8 @@ func listAge(header http.Header) time.Duration {
 			case "no-store", "no-cache":
 				return 0
 			case "max-age":
-				seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 64)
-				if err == nil || errors.Is(err, strconv.ErrRange) { // ParseUint returns the greatest number for one that is too great
-					age = time.Duration(min(seconds, uint64(longestListAge/time.Second))) * time.Second
+				if given, ok := parseSeconds(strings.Trim(value, `"`), longestListAge); ok {
+					age = given
 				}
 			}
 		}

@@ -239,6 +239,7 @@ func TestListAge(t *testing.T) {
 		{[]string{"max-age="}, defaultListAge},
 		{[]string{"max-age"}, defaultListAge},
 		{[]string{"max-age=1.5"}, defaultListAge},
+		{[]string{"max-age=99999999999999999999x"}, defaultListAge},
 		{[]string{"s-maxage=60"}, defaultListAge},
 		{[]string{"private"}, defaultListAge},
 	} {
