@@ -61,6 +61,7 @@ var mayImport = map[string][]string{
 	"proto/livekit":      {"google.golang.org/protobuf", "github.com/twitchtv/twirp"},
 	"auth":               {module + "/proto/livekit", "github.com/golang-jwt/jwt/v5", "google.golang.org/protobuf"},
 	"failover":           {"github.com/google/uuid"},
+	"internal/rttest":    {},
 	"failover/cloudtest": {module + "/failover", module + "/auth", module + "/proto/livekit", "google.golang.org/protobuf", "github.com/twitchtv/twirp"},
 	".": {module + "/auth", module + "/failover", module + "/proto/livekit", "github.com/google/uuid",
 		"google.golang.org/protobuf", "github.com/twitchtv/twirp"},
