@@ -195,10 +195,3 @@ func (c *trip) failure() error {
 	}
 	return c.readErr
 }
-
-// deadline gives the request a deadline.
-func (c *trip) deadline(d time.Duration) {
-	ctx, cancel := context.WithTimeout(c.ctx, d)
-	c.Cleanup(cancel)
-	c.req = c.req.WithContext(ctx)
-}

@@ -55,13 +55,17 @@ var ways = []way{
 
 	{name: "cancelled before", rule: ruleContext, serve: echo, want: wantEnded(context.Canceled, 0), before: func(c *trip) { c.cancel() }},
 	{name: "too late before", rule: ruleContext, serve: echo, want: wantEnded(context.DeadlineExceeded, 0),
-		before: func(c *trip) { c.deadline(-time.Second) }},
+		before: func(c *trip) {
+			ctx, cancel := context.WithDeadline(c.ctx, time.Now().Add(-time.Second))
+			defer cancel()
+			c.req = c.req.WithContext(ctx)
+		}},
 	{name: "cancelled while sending", rule: ruleContext, serve: swallow, want: wantEnded(context.Canceled, -1),
 		kinds: []kind{endless}, meanwhile: func(c *trip) { c.cancel() }},
 	{name: "cancelled while waiting", rule: ruleContext, serve: hang, want: wantEnded(context.Canceled, -1),
 		meanwhile: func(c *trip) { c.cancel() }},
 	{name: "too late while waiting", rule: ruleContext, serve: hang, want: wantEnded(context.DeadlineExceeded, -1),
-		before: func(c *trip) { c.deadline(50 * time.Millisecond) }},
+		before: func(c *trip) { c.req = c.req.WithContext(late{context.Background(), c.release}) }},
 	{name: "cancelled while reading", rule: ruleContext, serve: stall, want: wantEnded(context.Canceled, -1),
 		meanwhile: func(c *trip) { c.cancel() }},
 
@@ -144,6 +148,24 @@ func swallow(c *trip, w http.ResponseWriter, r *http.Request) {
 	case <-c.over:
 	}
 	w.Header().Set("Content-Type", contentType)
+}
+
+// late is a context whose deadline passes when a channel is closed. It does not tell when that will be: who has a plan for the
+// time left would make another one for a little.
+type late struct {
+	context.Context
+	passed <-chan struct{}
+}
+
+func (l late) Done() <-chan struct{} { return l.passed }
+
+func (l late) Err() error {
+	select {
+	case <-l.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
 }
 
 // Wants. Each returns what is wrong, or nothing.
