@@ -52,7 +52,7 @@ func newHost(c *Cloud, name, region string) (*Host, error) {
 	}
 	h.server = &http.Server{
 		Handler:     http.HandlerFunc(h.handle),
-		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{cert}},
+		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: c.nextProtos()},
 		Protocols:   c.protocols(),
 		BaseContext: func(net.Listener) context.Context { return c.base },
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {

@@ -298,3 +298,24 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// A Cloud that serves plain HTTP serves HTTP/2 over TLS as before, whichever of the two is served first.
+func TestPlainHTTPBesideHTTP2(t *testing.T) {
+	for range 20 {
+		inBubble(t, func(t *testing.T, u *user) {
+			for _, h := range u.Regions() {
+				if a := u.get(background, "https://"+h.Name()+cloudtest.RegionList); a.err != nil || a.status != 200 {
+					t.Errorf("over TLS: %+v", a)
+				}
+				if a := u.get(background, "http://"+h.Name()+cloudtest.RegionList); a.err != nil || a.status != 200 {
+					t.Errorf("in the clear: %+v", a)
+				}
+			}
+			for _, q := range u.Requests() {
+				if want := map[bool]string{true: "HTTP/2.0", false: "HTTP/1.1"}[q.TLS]; q.Proto != want {
+					t.Errorf("TLS %t over %s, want %s", q.TLS, q.Proto, want)
+				}
+			}
+		}, cloudtest.PlainHTTP())
+	}
+}

@@ -83,6 +83,15 @@ func (c *config) protocols() *http.Protocols {
 	return p
 }
 
+// nextProtos are the protocols that servers offer in the TLS handshake. A server that serves plain HTTP too has HTTP/2 only if it
+// finds it named here, because net/http sets it up once, for whichever of the two is first.
+func (c *config) nextProtos() []string {
+	if c.http1 {
+		return []string{"http/1.1"}
+	}
+	return []string{"h2", "http/1.1"}
+}
+
 // scheme is that of the Cloud's URLs.
 func (c *config) scheme() string {
 	if c.plainHTTP {
