@@ -25,7 +25,7 @@ var deaths = map[string]struct {
 // The home region dies, and with it the region list, which was read ahead of need.
 func TestDeadHome(t *testing.T) {
 	for name, death := range deaths {
-		for kind, call := range map[string]func(*user, context.Context) outcome{"safe": (*user).rooms, "keyed": (*user).dispatch} {
+		for kind, call := range map[string]func(*user, context.Context) told{"safe": (*user).rooms, "keyed": (*user).dispatch} {
 			for _, before := range []int{1, 5} {
 				onCloud(t, setup{}, func(u *user) {
 					u.good(before)

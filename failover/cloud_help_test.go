@@ -85,14 +85,14 @@ func newUser(t *testing.T, s setup) *user {
 	return u
 }
 
-// outcome is what a call came to.
-type outcome struct {
+// told is what a call came to.
+type told struct {
 	err  error
 	took time.Duration
 }
 
 // failure is the call's error, which it must have.
-func (o outcome) failure(t *testing.T) *lkrpc.Error {
+func (o told) failure(t *testing.T) *lkrpc.Error {
 	t.Helper()
 	e := &lkrpc.Error{}
 	if !errors.As(o.err, &e) {
@@ -102,20 +102,20 @@ func (o outcome) failure(t *testing.T) *lkrpc.Error {
 }
 
 // rooms makes a Safe call.
-func (u *user) rooms(ctx context.Context) outcome {
+func (u *user) rooms(ctx context.Context) told {
 	begin := time.Now()
 	_, err := u.client.Room.ListRooms(ctx, &livekit.ListRoomsRequest{})
-	return outcome{err, time.Since(begin)}
+	return told{err, time.Since(begin)}
 }
 
 // dispatch makes a Keyed call.
-func (u *user) dispatch(ctx context.Context) outcome {
+func (u *user) dispatch(ctx context.Context) told {
 	begin := time.Now()
 	d, err := u.client.AgentDispatch.CreateDispatch(ctx, &livekit.CreateAgentDispatchRequest{Room: "room", AgentName: "agent", Metadata: "call 17"})
 	if err == nil && (d.GetAgentName() != "agent" || d.GetId() == "") {
 		u.t.Errorf("dispatched %v", d)
 	}
-	return outcome{err, time.Since(begin)}
+	return told{err, time.Since(begin)}
 }
 
 // good makes calls that must succeed, and lets the region list be read behind them.
@@ -130,8 +130,8 @@ func (u *user) good(n int) {
 }
 
 // atOnce makes n Safe calls together.
-func (u *user) atOnce(n int) []outcome {
-	outcomes := make([]outcome, n)
+func (u *user) atOnce(n int) []told {
+	outcomes := make([]told, n)
 	var all sync.WaitGroup
 	for i := range outcomes {
 		all.Go(func() { outcomes[i] = u.rooms(context.Background()) })

@@ -33,7 +33,7 @@ func TestPinnedCloudProject(t *testing.T) {
 		"off, for the caller": {opts: []failover.Option{failover.Off()}, off: true},
 	} {
 		for _, cached := range []bool{true, false} {
-			for kind, call := range map[string]func(*user, context.Context) outcome{"safe": (*user).rooms, "keyed": (*user).dispatch} {
+			for kind, call := range map[string]func(*user, context.Context) told{"safe": (*user).rooms, "keyed": (*user).dispatch} {
 				onCloud(t, setup{failover: test.opts}, func(u *user) {
 					what := fmt.Sprintf("%s, %s, cached %t", name, kind, cached)
 					if cached {

@@ -52,7 +52,7 @@ func TestTotalOutageOfTheCloud(t *testing.T) {
 						mu.Unlock()
 						if i == each/2 { // this one goes to another host, which has a budget of its own
 							_, err := u.client.CloudAgent.ListAgents(context.Background(), &livekit.ListAgentsRequest{})
-							if e := (outcome{err: err}).failure(t); len(e.Attempts) != 3 || e.Code() != test.code {
+							if e := (told{err: err}).failure(t); len(e.Attempts) != 3 || e.Code() != test.code {
 								t.Errorf("%s: another host meanwhile: %v", name, e)
 							}
 						}
