@@ -3,7 +3,6 @@ package failover_test
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -94,7 +93,7 @@ func (b bench) start(t testing.TB, handler http.Handler) rttest.Site {
 	if b.origins {
 		dead = "127.0.0.2" // which these are no origins of
 	}
-	return rttest.Site{RoundTripper: rt, URL: at + b.path, Dead: "https://" + vacant(t, dead) + b.path, Close: rt.Close}
+	return rttest.Site{RoundTripper: rt, URL: at + b.path, Dead: "https://" + rttest.Vacant(t, dead) + b.path, Close: rt.Close}
 }
 
 // serve starts a server of this bench.
@@ -117,15 +116,4 @@ func (b bench) through(t testing.TB, cert *x509.Certificate) http.RoundTripper {
 	}
 	t.Cleanup(tr.CloseIdleConnections)
 	return passOn(tr)
-}
-
-// vacant is an address of a host where nobody listens.
-func vacant(t testing.TB, host string) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return net.JoinHostPort(host, port)
 }

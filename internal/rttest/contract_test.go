@@ -3,7 +3,6 @@ package rttest
 import (
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -22,18 +21,8 @@ func overTLS(http2 bool) Start {
 		t.Cleanup(server.Close)
 		tr := server.Client().Transport.(*http.Transport)
 		t.Cleanup(tr.CloseIdleConnections)
-		return Site{RoundTripper: tr, URL: server.URL + "/path?query=1", Dead: "https://" + vacant(t) + "/path"}
+		return Site{RoundTripper: tr, URL: server.URL + "/path?query=1", Dead: "https://" + Vacant(t, "127.0.0.1") + "/path"}
 	}
-}
-
-// vacant is an address where nobody listens.
-func vacant(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // The contract asks for nothing that net/http's own Transport does not do.
