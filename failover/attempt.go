@@ -3,14 +3,10 @@ package failover
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +18,7 @@ var (
 	errSlow         = errors.New("no answer within the attempt's time")
 	errLost         = errors.New("another attempt was faster")
 	errResend       = errors.New("the server refused the request without processing it")
+	errUnclear      = errors.New("the connection failed, and whether the server processed the request is not known")
 )
 
 // reach is how far an attempt is known to have come. It is proven by net/http's own trace, not guessed from errors.
@@ -51,14 +48,14 @@ type attempt struct {
 	stop   func() bool // RTC: unties ctx from the call's context
 	timer  *time.Timer // RTC: the attempt's limit
 	mu     sync.Mutex
-	kept   bool // RTC: there is a connection, which ctx belongs to from now on; under mu
+	kept   bool     // RTC: there is a connection, which ctx belongs to from now on; under mu
+	conn   net.Conn // that the request was given; under mu
 
 	body   bytes.Reader
 	again  atomic.Pointer[bytes.Reader] // the body, asked for again
 	trace  httptrace.ClientTrace
 	reach  atomic.Int32
 	wrote  atomic.Bool // headers of the request were written
-	refuse atomic.Bool // net/http asked for the body again after sending it
 	reused atomic.Bool
 }
 
@@ -110,6 +107,7 @@ func (a *attempt) settleContext(r *result) {
 		}
 	}
 	a.cancel(nil)
+	a.carrier.release()
 }
 
 func (a *attempt) getConn(string) {
@@ -120,68 +118,39 @@ func (a *attempt) getConn(string) {
 
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.reused.Store(info.Reused)
-	if a.wrote.Load() && speaksHTTP2(info.Conn) { // a refused request without a body is sent again without asking for it
-		a.refuse.Store(true)
-		a.cancel(errResend)
+	if !info.Reused { // what a connection speaks does not change, and asking it costs
+		a.call.t.carriers.http1.Store(!speaksHTTP2(info.Conn))
+	}
+	a.mu.Lock()
+	before := a.conn
+	a.conn = info.Conn
+	a.mu.Unlock()
+	if a.wrote.Load() && speaksHTTP2(info.Conn) { // net/http sends a request without a body again, without asking for it
+		cause := errUnclear
+		if before == info.Conn { // REFUSED_STREAM: after GOAWAY and PROTOCOL_ERROR it takes another connection
+			cause = errResend
+		}
+		a.cancel(cause)
 	}
 	a.reach.CompareAndSwap(reachUnknown, reachConnected)
 	if !a.reach.CompareAndSwap(reachWaiting, reachConnected) && a.reach.Load() == reachSealed {
-		a.body.Seek(0, io.SeekEnd) // the call has been reported as never sent: a request without its body is none
-		if again := a.again.Load(); again != nil {
-			again.Seek(0, io.SeekEnd)
-		}
+		a.discard(info)
 	}
-}
-
-func speaksHTTP2(conn net.Conn) bool {
-	tc, ok := conn.(*tls.Conn)
-	return ok && tc.ConnectionState().NegotiatedProtocol == "h2"
 }
 
 func (a *attempt) wroteHeaders() { a.wrote.Store(true) }
-
-// getBody is the attempt's Request.GetBody. net/http asks for the body again when it wants to send a request once more by
-// itself. While nothing was sent that is welcome. After that an attempt would become two requests, so it is refused; and
-// since net/http asks only if the server did not process the request, being asked is the proof of that.
-func (a *attempt) getBody() (io.ReadCloser, error) {
-	switch asker := askedBy(); {
-	case !a.wrote.Load(), asker == "net/http.rewindBody" && !replayedByNetHTTP(a.call.req.Method):
-		// rewindBody follows only a connection on which not a byte was written.
-		a.reach.CompareAndSwap(reachConnected, reachUnknown)
-		a.wrote.Store(false)
-		again := bytes.NewReader(a.call.body)
-		a.again.Store(again)
-		return io.NopCloser(again), nil
-	case strings.HasPrefix(asker, "net/http"), strings.HasPrefix(asker, "golang.org/x/net/http2"):
-		a.refuse.Store(true)
-	}
-	return nil, errResend
-}
-
-// askedBy names the function that called getBody. A middleware that retries by itself must not pass for net/http.
-func askedBy() string {
-	var pc [1]uintptr
-	if runtime.Callers(3, pc[:]) == 0 {
-		return ""
-	}
-	frame, _ := runtime.CallersFrames(pc[:]).Next()
-	return frame.Function
-}
-
-func replayedByNetHTTP(method string) bool {
-	switch method {
-	case "", "GET", "HEAD", "OPTIONS", "TRACE":
-		return true
-	}
-	return false
-}
 
 // neverSent reports whether it is proven that nothing of the request left. Asked while the attempt is running, it seals it.
 func (a *attempt) neverSent(running bool) bool {
 	if !running {
 		return a.reach.Load() == reachWaiting && !a.wrote.Load()
 	}
-	return len(a.call.body) > 0 && a.reach.CompareAndSwap(reachWaiting, reachSealed)
+	return (len(a.call.body) > 0 || a.direct()) && a.reach.CompareAndSwap(reachWaiting, reachSealed)
+}
+
+// direct reports whether nothing of a user's stands between the attempt and net/http.
+func (a *attempt) direct() bool {
+	return a.carrier.tr != nil && a.carrier.rt == http.RoundTripper(a.carrier.tr)
 }
 
 // waiting reports whether the attempt is still looking for a connection.
@@ -217,15 +186,15 @@ func (a *attempt) failed(err error) *result {
 		r.err, r.seen.failure = cause, failedUnsent
 	case cause == errSlow, cause == errNoConnection:
 		r.err, r.seen.failure = cause, failedSlow
-	case cause == errResend:
-		r.err, r.seen.failure = cause, failedResend
+	case cause == errResend, refused(err):
+		r.err, r.seen.failure = errResend, failedResend
+	case cause == errUnclear:
+		r.err, r.seen.failure = cause, failedBroken
 	case cause != nil:
 		r.seen.failure, r.seen.unsent = failedContext, unsent
 	case unsent:
 		r.seen.failure = failedUnsent
-	case a.refuse.Load():
-		r.seen.failure = failedResend
-	case a.reach.Load() == reachUnknown && a.carrier.tr != nil && a.carrier.rt == http.RoundTripper(a.carrier.tr):
+	case a.reach.Load() == reachUnknown && a.direct():
 		r.seen.failure = failedRequest // net/http refused it before looking for a connection
 	default:
 		r.seen.failure = failedBroken

@@ -11,7 +11,7 @@ type failure uint8
 const (
 	noFailure      failure = iota
 	failedUnsent           // no connection: DNS, dial, TLS, the dial limit; proven by httptrace
-	failedResend           // net/http asked for the body again: proof that the server did not process the request
+	failedResend           // net/http wanted to send it again, for a reason that proves that the server did not process it
 	failedBroken           // the connection, or whatever carried the request, failed
 	failedTrunc            // the answer broke off
 	failedSlow             // no answer within the attempt's patience, or an RTC attempt's limit

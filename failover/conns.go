@@ -14,6 +14,7 @@ const (
 	idlePerHost = 100              // connections; net/http's own 2 make a burst of callers dial anew each time
 	idleTimeout = 45 * time.Second // below the minute after which common load balancers drop an idle connection
 	pingTimeout = 2 * time.Second  // HTTP/2: silence before a ping, and the wait for its answer
+	settleTime  = time.Second      // after which net/http knows of the end of a stream
 )
 
 // carrier is what an attempt is sent through.
@@ -24,6 +25,25 @@ type carrier struct {
 	// prompt: a RoundTrip returns as soon as its context is done, whatever it is doing. That is sure of a bare *http.Transport,
 	// which does on goroutines of its own all that may hang, but for a user's Proxy function.
 	prompt bool
+
+	retired *atomic.Bool // nothing new is sent through it; nil without tr
+}
+
+// retire closes the connections of a carrier that nothing new is sent through, those in use when that has ended.
+func (c carrier) retire() {
+	if c.tr != nil {
+		c.retired.Store(true)
+		c.tr.CloseIdleConnections()
+	}
+}
+
+// release says that a request is over. A retired carrier's connection is closed when it was the last one on it: net/http does that
+// by itself with HTTP/1 only, and takes a moment to see that an HTTP/2 stream has ended.
+func (c carrier) release() {
+	if c.tr != nil && c.retired.Load() {
+		c.tr.CloseIdleConnections()
+		time.AfterFunc(settleTime, c.tr.CloseIdleConnections)
+	}
 }
 
 // carriers gives each origin the carrier for its attempts. All origins share one until a connection of an origin proves
@@ -33,8 +53,11 @@ type carriers struct {
 	base carrier
 	wrap func(http.RoundTripper) http.RoundTripper // nil: nothing to wrap with
 
-	mu    sync.Mutex // serialises writers of fresh
-	fresh atomic.Pointer[map[origin]carrier]
+	http1 atomic.Bool // the last connection that was used does not speak HTTP/2
+
+	mu     sync.Mutex // serialises writers of fresh
+	fresh  atomic.Pointer[map[origin]carrier]
+	closed bool
 }
 
 func newCarriers(next http.RoundTripper, wrap func(http.RoundTripper) http.RoundTripper) *carriers {
@@ -57,7 +80,7 @@ func newCarriers(next http.RoundTripper, wrap func(http.RoundTripper) http.Round
 
 func (c *carriers) carry(tr *http.Transport) carrier {
 	plainProxy := tr.Proxy == nil || reflect.ValueOf(tr.Proxy).Pointer() == reflect.ValueOf(http.ProxyFromEnvironment).Pointer()
-	return carrier{rt: c.wrapped(tr), tr: tr, prompt: c.wrap == nil && plainProxy}
+	return carrier{rt: c.wrapped(tr), tr: tr, retired: new(atomic.Bool), prompt: c.wrap == nil && plainProxy}
 }
 
 func (c *carriers) wrapped(rt http.RoundTripper) http.RoundTripper {
@@ -88,24 +111,24 @@ func (c *carriers) renew(o origin, used carrier) carrier {
 	if old := c.fresh.Load(); old != nil {
 		next = maps.Clone(*old)
 		if dead, ok := next[o]; ok {
-			dead.tr.CloseIdleConnections()
+			dead.retire()
 		}
 	}
+	fresh.retired.Store(c.closed)
 	next[o] = fresh
 	c.fresh.Store(&next)
 	return fresh
 }
 
-// closeIdle closes the idle connections of every carrier of our own.
-func (c *carriers) closeIdle() {
+// close retires every carrier of our own.
+func (c *carriers) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.base.tr != nil {
-		c.base.tr.CloseIdleConnections()
-	}
+	c.closed = true
+	c.base.retire()
 	if fresh := c.fresh.Load(); fresh != nil {
 		for _, f := range *fresh {
-			f.tr.CloseIdleConnections()
+			f.retire()
 		}
 	}
 }

@@ -263,3 +263,52 @@ func TestWrapSeesEveryAttempt(t *testing.T) {
 		}
 	})
 }
+
+// What was in use when its origin got new connections, or when the Transport was closed, is closed when it is not needed any more:
+// net/http does that by itself for HTTP/1 alone.
+func TestConnectionsInUseAreClosedLater(t *testing.T) {
+	for _, scheme := range []string{"http://", "https://"} {
+		for _, end := range []string{"renewed", "renewed, then closed", "closed"} {
+			inWorld(t, func(w *world) {
+				slow := after(20*time.Second, ok)
+				s := w.serve(cloud, func(rw http.ResponseWriter, r *http.Request) {
+					if r.Header.Get("X-Slow") != "" {
+						slow(rw, r)
+						return
+					}
+					ok(rw, r)
+				})
+				rt := w.secure().transport()
+				renew := func() {
+					s.set(first(hangUp, s.answer))
+					if r := w.post(context.Background(), rt, scheme+cloud, classes["safe"]); r.status != 200 || len(r.trail.Attempts) != 2 {
+						t.Errorf("%d, %v after %d attempts", r.status, r.err, len(r.trail.Attempts))
+					}
+				}
+				known(w, rt, scheme+cloud)
+				renew() // off the connections that Close knows anyway
+				done := make(chan reply)
+				go func() {
+					done <- w.withHeader(rt, scheme+cloud, failover.Call{Repeat: failover.Once}, "X-Slow", "yes")
+				}()
+				pass(time.Second)
+				if end != "closed" {
+					renew()
+				}
+				if end != "renewed" {
+					rt.Close()
+				}
+				if r := <-done; r.status != 200 {
+					t.Errorf("%s %s: the slow call: %d, %v", scheme, end, r.status, r.err)
+				}
+				if end == "renewed" {
+					rt.Close()
+				}
+				pass(2 * time.Second)
+				if n := w.net.Open(); n > 0 {
+					t.Errorf("%s %s: %d connections are left", scheme, end, n)
+				}
+			})
+		}
+	}
+}

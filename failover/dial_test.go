@@ -7,6 +7,7 @@ import (
 	"net/http/httptrace"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,15 +92,18 @@ func TestOutcomeWhileDialling(t *testing.T) {
 				rt := w.transport(failover.Hosts(own))
 				for _, host := range hostsOfAllKinds {
 					for moment, unknown := range map[time.Duration]bool{time.Second: false, 2500 * time.Millisecond: true} {
-						r := w.post(within(w, moment), rt, scheme+host, call)
-						var e *failover.Error
-						if !errors.As(r.err, &e) || e.OutcomeUnknown != unknown {
-							t.Errorf("%s call to %s ended after %v: outcome unknown should be %t: %v", name, host, moment, unknown, r.err)
+						for _, body := range []string{"request", ""} {
+							r := w.send(within(w, moment), rt, scheme+host, call, body)
+							var e *failover.Error
+							if !errors.As(r.err, &e) || e.OutcomeUnknown != unknown {
+								t.Errorf("%s call to %s with %q ended after %v: outcome unknown should be %t: %v", name, host, body, moment, unknown, r.err)
+							}
+							pass(3 * time.Second)
+							w.client.CloseIdleConnections()
+							w.net.Break(host + ":80")
+							w.net.Break(host + ":443")
+							synctest.Wait() // until it is known
 						}
-						pass(3 * time.Second)
-						w.client.CloseIdleConnections()
-						w.net.Break(host + ":80")
-						w.net.Break(host + ":443")
 					}
 				}
 			})
@@ -139,6 +143,46 @@ func TestNeverSentStaysUnsent(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The same where a connection is there in the moment of the cancel: net/http may take either.
+func TestNeverSentOverAConnectionThatIsThere(t *testing.T) {
+	for name, http2 := range map[string]bool{"http://": false, "https://": false, "https:// with HTTP/2": true} {
+		scheme, _, _ := strings.Cut(name, " ")
+		for _, body := range []string{"request", ""} {
+			inWorld(t, func(w *world) {
+				s := w.serve(project, ok)
+				w.client.ForceAttemptHTTP2 = http2
+				rt := w.transport(failover.WithoutPrefetch())
+				known(w, rt, scheme+project)
+				var connected atomic.Int64
+				for range 40 {
+					ctx, cancel := context.WithCancel(context.Background())
+					over := make(chan struct{})
+					ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+						GetConn: func(string) { cancel(); <-over },
+						GotConn: func(httptrace.GotConnInfo) { connected.Add(1) },
+					})
+					r := w.send(ctx, rt, scheme+project, failover.Call{}, body)
+					if !errors.Is(r.err, context.Canceled) || r.trail.OutcomeUnknown {
+						t.Errorf("%s %q: outcome unknown %t, %v", name, body, r.trail.OutcomeUnknown, r.err)
+					}
+					before := len(s.asked())
+					close(over)
+					synctest.Wait()
+					for _, a := range s.asked()[before:] {
+						if a.body != "" || body == "" {
+							t.Errorf("%s %q was reported as never sent, and served", name, body)
+						}
+					}
+					known(w, rt, scheme+project) // so that a connection is there again
+				}
+				if connected.Load() == 0 {
+					t.Errorf("%s %q: no connection was taken: nothing was tested", name, body)
+				}
+			})
+		}
 	}
 }
 

@@ -167,7 +167,9 @@ func (t *Transport) fetchRegions(ctx context.Context, h *hostState, header http.
 		return nil, err
 	}
 	req.Header = header
-	resp, err := t.carriers.of(h.origin).rt.RoundTrip(req)
+	via := t.carriers.of(h.origin)
+	defer via.release()
+	resp, err := via.rt.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -28,19 +28,22 @@ func TestRefusedStreams(t *testing.T) {
 	begin := func(c *h2conn, stream uint32) { c.goAway(stream, codeNone); c.Close() }
 	fail := func(c *h2conn, stream uint32) { c.reset(stream, codeInternal) }
 	cancel := func(c *h2conn, stream uint32) { c.reset(stream, codeCancel) }
+	object := func(c *h2conn, stream uint32) { c.reset(stream, codeProtocol) } // net/http sends again after that too
 	shut := func(c *h2conn, stream uint32) { c.Close() }
 
 	tests := []struct {
 		name   string
 		first  func(c *h2conn, stream uint32)
 		proven bool // that the server did not process the request
+		empty  bool // and that without a body, of which net/http tells less
 	}{
-		{"REFUSED_STREAM", refuse, true},
-		{"GOAWAY before the stream", goAway, true},
-		{"GOAWAY after the stream, then the end", begin, false},
-		{"INTERNAL_ERROR", fail, false},
-		{"CANCEL", cancel, false},
-		{"the connection closed", shut, false},
+		{"REFUSED_STREAM", refuse, true, true},
+		{"GOAWAY before the stream", goAway, true, false},
+		{"GOAWAY after the stream, then the end", begin, false, false},
+		{"PROTOCOL_ERROR", object, false, false},
+		{"INTERNAL_ERROR", fail, false, false},
+		{"CANCEL", cancel, false, false},
+		{"the connection closed", shut, false, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -64,7 +67,7 @@ func TestRefusedStreams(t *testing.T) {
 							synctest.Wait()
 							got := s.requests()[before:]
 
-							repeated := call.Repeat != failover.Once || test.proven
+							repeated := call.Repeat != failover.Once || test.proven && (test.empty || body != "")
 							want := []string{body}
 							if repeated {
 								want = append(want, body)

@@ -1,6 +1,9 @@
 package failover
 
-import "time"
+import (
+	"net/http/httptrace"
+	"time"
+)
 
 // run makes attempts until one answer stands or none may follow. It returns a result with a response, or an error.
 //
@@ -15,7 +18,7 @@ func (c *call) run() (*result, error) {
 	c.tried, c.live, c.trail.Attempts = c.triedRoom[:0], c.liveRoom[:0], c.trailRoom[:0]
 	c.start()
 	a := c.open(c.first, 0, carrier{})
-	if !a.carrier.prompt || c.pol.rtc {
+	if c.pol.rtc || !a.carrier.prompt || httptrace.ContextClientTrace(c.caller) != nil { // hooks of the caller's may hang
 		c.launch(a)
 		return c.lead(nil)
 	}

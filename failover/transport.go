@@ -82,7 +82,7 @@ func (t *Transport) OriginsUnused(serverURL string) bool {
 func (t *Transport) Close() error {
 	t.end()
 	t.watch.close()
-	t.carriers.closeIdle()
+	t.carriers.close()
 	return nil
 }
 
@@ -258,7 +258,7 @@ func (c *call) requestFor(a *attempt, ctx context.Context) *http.Request {
 	}
 	if len(c.body) > 0 {
 		a.body.Reset(c.body)
-		req.Body, req.GetBody, req.ContentLength = io.NopCloser(&a.body), a.getBody, int64(len(c.body))
+		req.Body, req.GetBody, req.ContentLength = io.NopCloser(&a.body), a.rewind(), int64(len(c.body))
 	}
 	return req.WithContext(ctx)
 }
