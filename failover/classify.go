@@ -17,6 +17,7 @@ const (
 	failedSlow             // no answer within the attempt's patience, or an RTC attempt's limit
 	failedTooLarge         // the answer is larger than maxAnswer
 	failedRequest          // the request itself cannot be sent: its body failed, or net/http refuses it
+	failedUpgrade          // RTC: the server answered with success, and dial made no connection of it
 	failedContext          // the caller's context is done
 )
 
@@ -125,6 +126,8 @@ func classifyFailure(s seen) verdict {
 		return verdict{step: stepStop, effect: true, reason: "the answer is too large"}
 	case failedRequest:
 		return verdict{step: stepStop, reason: "the request cannot be sent"}
+	case failedUpgrade:
+		return verdict{step: stepStop, reason: "an answer without a connection"}
 	case failedContext:
 		return verdict{step: stepStop, effect: !s.unsent, reason: "the caller's context is done"}
 	}

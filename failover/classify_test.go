@@ -81,7 +81,7 @@ func TestClassifyRTC(t *testing.T) {
 		{[]int{403, 451}, sorts{step: stepRepeat}},
 		{[]int{408, 500, 502, 503, 504, 520, 521, 599}, sorts{step: stepRepeat, effect: true}},
 		{[]int{301, 302, 307, 400, 401, 404, 405, 409, 410, 426, 429}, sorts{step: stepStop}},
-		{[]int{0, -1}, sorts{step: stepStop}}, // what a dial function may say
+		{[]int{0, -1}, sorts{step: stepStop}},
 	} {
 		for _, status := range test.statuses {
 			if v := classifyRTC(seen{status: status}); v.sorts() != test.want || v.reason == "" {
@@ -106,6 +106,7 @@ func TestClassifyFailures(t *testing.T) {
 		"no answer in time":                {seen{failure: failedSlow}, sorts{stepRepeat, true, true, blameAtOnce}},
 		"too large an answer":              {seen{failure: failedTooLarge}, sorts{step: stepStop, effect: true}},
 		"a request that is none":           {seen{failure: failedRequest}, sorts{step: stepStop}},
+		"no upgrade":                       {seen{failure: failedUpgrade}, sorts{step: stepStop}},
 		"the caller left":                  {seen{failure: failedContext}, sorts{step: stepStop, effect: true}},
 		"the caller left before it was on": {seen{failure: failedContext, unsent: true}, sorts{step: stepStop}},
 	} {

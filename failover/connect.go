@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,13 +15,14 @@ import (
 // scheme of serverURL (ws stays ws), with its path, adds what the library wants, and connects.
 //
 // dial is called up to ten times, one call after the other, on the goroutine of Connect: for serverURL first, then for each
-// region once, in the order of the server's list. It gets a context that ends after 10 s or with ctx. Once dial has returned
-// nil that context is never cancelled, so the connection may hold on to it. dial must return when its context ends.
+// region once, in the order of the server's list. It gets a context that ends after 10 s, with ctx, and when dial has returned
+// an error. Once dial has returned nil that context is never cancelled, so the connection may hold on to it. dial must return
+// when its context ends; see DialUntil for libraries that do not.
 //
 // An error of dial that has a method StatusCode() int, as *StatusError has, stands for that HTTP status. 403 and 451 mean that
 // this project may not use the region; they, 408, 5xx and an error without a status lead to the next region. 400, 401, 404,
-// 429 and any other status end it. Connect returns nil after dial did, else an *Error with every attempt; errors.As finds
-// dial's own error in it.
+// 429 and any other status end it. 101, and what is no HTTP status, such as 0 or the code of a WebSocket close, count as none.
+// Connect returns nil after dial did, else an *Error with every attempt; errors.As finds dial's own error in it.
 //
 // token is the bearer token that the region list is read with, at the first failure. It is not given to dial.
 func (t *Transport) Connect(ctx context.Context, serverURL, token string, dial func(ctx context.Context, serverURL string) error) error {
@@ -64,8 +66,10 @@ func (a *attempt) dialled(err error) *result {
 		r.seen.status = http.StatusSwitchingProtocols
 	case a.call.ctx.Err() != nil:
 		r.seen.failure = failedContext
-	case errors.As(err, &refusal):
-		r.seen.status = refusal.StatusCode()
+	case errors.As(err, &refusal) && isAnswer(refusal.StatusCode()):
+		if r.seen.status = refusal.StatusCode(); r.seen.status < 300 {
+			r.seen.failure = failedUpgrade
+		}
 	case context.Cause(a.ctx) == errSlow:
 		r.seen.failure = failedSlow
 	default:
@@ -74,8 +78,34 @@ func (a *attempt) dialled(err error) *result {
 	return r
 }
 
-// Prepare reads the region list of serverURL with token, ahead of a Connect, and makes its first region the first choice of
-// the next Connect to serverURL, which stays in the plan. It returns an error if the list cannot be read; a server without
+// isAnswer tells the HTTP statuses that end a handshake without a connection. After a 101 there was one.
+func isAnswer(code int) bool { return code >= 200 && code < 1000 }
+
+// DialUntil returns a function that connects with dial, and closes the connection when ctx ends. dial is that of a net.Dialer;
+// nil is that of one without settings.
+//
+// It is for dial functions of Connect whose library leaves the context out of sight once the network connection is there, as
+// gorilla/websocket does: a server that says nothing would hold an attempt beyond its limit and a cancel. With
+//
+//	websocket.Dialer{NetDialContext: failover.DialUntil(ctx, nil)}
+//
+// it does not, and what a failed attempt has opened is closed. ctx is the context that dial got from Connect, which never ends
+// once the attempt has succeeded. The context given to the function returned counts for connecting only.
+func DialUntil(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(dialing context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(dialing, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
+}
+
+// Prepare reads the region list of serverURL with token, ahead of a connection, and makes its first region the first choice of
+// the next one to serverURL, which stays in the plan. That is the next Connect, or the next request for an RTC path. It returns an error if the list cannot be read; a server without
 // regions, or a host that has none, is no error.
 func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error {
 	_, o, err := t.rtcURL(serverURL)

@@ -17,7 +17,9 @@ func (c *call) start() {
 	switch {
 	case c.host == nil:
 	case c.pol.rtc:
-		c.first = c.host.preparedOrigin(c.home)
+		if c.pol.attempts > 1 {
+			c.first = c.host.preparedOrigin(c.home)
+		}
 	default:
 		c.host.budget.call()
 		mayProbe := c.pol.repeat != Once && c.pol.attempts > 1 // a call that could not be repeated is not risked
