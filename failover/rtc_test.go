@@ -235,7 +235,9 @@ func TestForbiddenEverywhere(t *testing.T) {
 	bothWays(t, func(w *world, connect connector) {
 		sites := w.six(func(int) http.HandlerFunc { return status(403) })
 		var seen reports
-		s, status, err := connect(w, context.Background(), w.transport(failover.OnAttempt(seen.take)), project)
+		var trail failover.Trail
+		ctx := failover.WithCall(context.Background(), &failover.Call{Trail: &trail})
+		s, status, err := connect(w, ctx, w.transport(failover.OnAttempt(seen.take)), project)
 		if s != nil || status != 403 {
 			w.t.Errorf("connected: %t; %d, %v", s != nil, status, err)
 		}
@@ -245,9 +247,17 @@ func TestForbiddenEverywhere(t *testing.T) {
 		if n := len(seen.attempts()); n != 7 {
 			w.t.Errorf("OnAttempt saw %d attempts", n)
 		}
+		if len(trail.Attempts) != 7 || trail.OutcomeUnknown || trail.RequestID != "" {
+			w.t.Errorf("the trail is %+v", trail)
+		}
+		for i, a := range trail.Attempts {
+			if a.Status != 403 || a.Number != i+1 || a.Origin != "http://"+sites[i].host {
+				w.t.Errorf("attempt %d is %+v", i+1, a)
+			}
+		}
 		var e *failover.Error
-		if errors.As(err, &e) && (len(e.Attempts) != 7 || e.OutcomeUnknown || e.RequestID != "") {
-			w.t.Errorf("the error has %+v", e.Trail)
+		if err != nil && (!errors.As(err, &e) || len(e.Attempts) != 7) { // RoundTrip hands out the last 403 instead
+			w.t.Errorf("the error is %v", err)
 		}
 	})
 }
@@ -265,12 +275,11 @@ func TestTenAttemptsAtMost(t *testing.T) {
 		if s, status, err := connect(w, context.Background(), w.transport(), project); s != nil || status != 503 {
 			w.t.Errorf("connected: %t; %d, %v", s != nil, status, err)
 		}
-		total := 1
-		for _, n := range requests(sites...) {
-			total += n
-		}
-		if total != 10 {
-			w.t.Errorf("%d attempts, want 10", total)
+		sites = append([]*site{home}, sites...)
+		for i, n := range requests(sites...) {
+			if i < 10 && n != 1 || i >= 10 && n != 0 {
+				w.t.Errorf("%d requests for region %d: want one for each of the first ten in the order of the list", n, i)
+			}
 		}
 	})
 }
