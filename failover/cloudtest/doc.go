@@ -25,8 +25,8 @@
 // method; without, it is answered 401 "unauthenticated", as by livekit-server, for a missing token and a missing grant alike.
 // A create that comes again with the same X-Livekit-Request-Id is recognised (not so with WithoutDedup).
 //
-// The RTC paths go as far as the token's check and the WebSocket upgrade: who connects is a participant until the connection
-// ends, pings are answered, and nothing else is said.
+// The RTC paths go as far as the token's check, the WebSocket upgrade and the JoinResponse: who connects is told the room, and
+// is a participant until the connection ends; WebSocket pings are answered, and nothing else is said.
 //
 // # Faults
 //

@@ -77,8 +77,9 @@ func (c *Cloud) AddParticipant(room string, p *livekit.ParticipantInfo) error {
 	return nil
 }
 
-// connect is AddParticipant for a connection. leave takes the participant out again, if it is still the same one.
-func (s *state) connect(name, identity, shown, metadata, region string) (leave func()) {
+// connect is AddParticipant for a connection. join is what it is told; leave takes the participant out again, if it is still
+// the same one.
+func (s *state) connect(name, identity, shown, metadata, region string) (join joined, leave func()) {
 	now := time.Now()
 	p := &livekit.ParticipantInfo{
 		Sid: newID("PA_"), Identity: identity, Name: shown, Metadata: metadata, Region: region, State: livekit.ParticipantInfo_ACTIVE,
@@ -87,7 +88,13 @@ func (s *state) connect(name, identity, shown, metadata, region string) (leave f
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enter(name, p)
-	return func() {
+	join = joined{region: region, room: s.rooms[name].view(), me: proto.CloneOf(p)}
+	for _, other := range s.rooms[name].participants {
+		if other != p {
+			join.others = append(join.others, proto.CloneOf(other))
+		}
+	}
+	return join, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.at(name, identity) == p {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -49,11 +50,15 @@ func (h *Host) answerRTC(rep *reply, r *http.Request) {
 			return
 		}
 		defer conn.Close()
+		join := joined{region: h.region}
 		if room != "" && identity != "" {
-			leave := h.cloud.state.connect(room, identity, claims.Name, claims.Metadata, h.region)
+			var leave func()
+			join, leave = h.cloud.state.connect(room, identity, claims.Name, claims.Metadata, h.region)
 			defer leave()
 		}
-		serveFrames(rw)
+		if first, err := join.message(); err == nil && writeFrame(rw, frameBinary, first) == nil {
+			serveFrames(rw)
+		}
 	}
 }
 
@@ -83,12 +88,13 @@ func (ex *exchange) takeOver() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, nil
 }
 
-// The frames of a WebSocket connection (RFC 6455, section 5.2) that are answered.
+// The frames of a WebSocket connection (RFC 6455, section 5.2) that are answered or sent.
 const (
-	frameClose = 8
-	framePing  = 9
-	framePong  = 10
-	maxFrame   = 1 << 20
+	frameBinary = 2
+	frameClose  = 8
+	framePing   = 9
+	framePong   = 10
+	maxFrame    = 1 << 20
 )
 
 // serveFrames keeps a connection until the client closes it: pings and the closing are answered, all else is read and ignored.
@@ -105,12 +111,26 @@ func serveFrames(rw *bufio.ReadWriter) {
 		if op == frameClose {
 			answer = frameClose
 		}
-		rw.Write([]byte{0x80 | answer, byte(len(payload))})
-		rw.Write(payload)
-		if rw.Flush() != nil || op == frameClose {
+		if writeFrame(rw, answer, payload) != nil || op == frameClose {
 			return
 		}
 	}
+}
+
+// writeFrame sends one message in one frame.
+func writeFrame(w *bufio.ReadWriter, op byte, payload []byte) error {
+	head := []byte{0x80 | op}
+	switch size := len(payload); {
+	case size < 126:
+		head = append(head, byte(size))
+	case size <= math.MaxUint16:
+		head = binary.BigEndian.AppendUint16(append(head, 126), uint16(size))
+	default:
+		head = binary.BigEndian.AppendUint64(append(head, 127), uint64(size))
+	}
+	w.Write(head)
+	w.Write(payload)
+	return w.Flush()
 }
 
 func readFrame(r io.Reader) (op byte, payload []byte, err error) {

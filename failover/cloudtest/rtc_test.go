@@ -13,6 +13,8 @@ import (
 	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/failover/cloudtest"
 	"github.com/lkrpc/lkrpc/proto/livekit"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
 // upgrade asks for a participant's connection, over the client's connection pool.
@@ -31,6 +33,104 @@ func (u *user) upgrade(h *cloudtest.Host) (*http.Response, error) {
 // frame is a client's frame, masked with zeros.
 func frame(op byte, payload string) []byte {
 	return append([]byte{0x80 | op, 0x80 | byte(len(payload)), 0, 0, 0, 0}, payload...)
+}
+
+// serverFrame reads a frame of the server's.
+func serverFrame(t *testing.T, r io.Reader) (op byte, payload []byte) {
+	t.Helper()
+	head := make([]byte, 2, 4)
+	if _, err := io.ReadFull(r, head); err != nil {
+		t.Fatalf("reading a frame: %v", err)
+	}
+	size := int(head[1])
+	if size == 126 {
+		head = head[:4]
+		io.ReadFull(r, head[2:])
+		size = int(head[2])<<8 | int(head[3])
+	}
+	payload = make([]byte, size)
+	if _, err := io.ReadFull(r, payload); err != nil {
+		t.Fatalf("reading a frame of %d bytes: %v", size, err)
+	}
+	return head[0], payload
+}
+
+// joinOf reads the first message of a connection, a SignalResponse with a JoinResponse, and returns the fields of that.
+func joinOf(t *testing.T, r io.Reader) map[protowire.Number][][]byte {
+	t.Helper()
+	op, payload := serverFrame(t, r)
+	signal := fieldsOf(t, payload)
+	if op != 0x82 || len(signal) != 1 || len(signal[1]) != 1 {
+		t.Fatalf("the first frame is %x with fields %v, want a join", op, signal)
+	}
+	return fieldsOf(t, signal[1][0])
+}
+
+// fieldsOf reads a message that has nothing but messages and texts.
+func fieldsOf(t *testing.T, b []byte) map[protowire.Number][][]byte {
+	t.Helper()
+	fields := map[protowire.Number][][]byte{}
+	for len(b) > 0 {
+		field, kind, n := protowire.ConsumeTag(b)
+		if n < 0 || kind != protowire.BytesType {
+			t.Fatalf("no message: %x", b)
+		}
+		value, m := protowire.ConsumeBytes(b[n:])
+		if m < 0 {
+			t.Fatalf("no message: %x", b)
+		}
+		fields[field] = append(fields[field], value)
+		b = b[n+m:]
+	}
+	return fields
+}
+
+// The first message tells who connects of the room, itself and those who are there.
+func TestJoin(t *testing.T) {
+	inEach(t, func(t *testing.T, u *user) {
+		long := strings.Repeat("metadata ", 100)
+		for _, identity := range []string{"first", "second"} {
+			if err := u.AddParticipant("room", &livekit.ParticipantInfo{Identity: identity, Metadata: long}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		resp, err := u.upgrade(u.Region(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		join := joinOf(t, resp.Body)
+		var room livekit.Room
+		var me, first, second livekit.ParticipantInfo
+		for i, m := range []proto.Message{&room, &me, &first, &second} {
+			if err := proto.Unmarshal(join[[]protowire.Number{1, 2, 3, 3}[i]][max(0, i-2)], m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if room.GetName() != "room" || room.GetNumParticipants() != 3 || !strings.HasPrefix(room.GetSid(), "RM_") {
+			t.Errorf("the room: %v", &room)
+		}
+		if me.GetIdentity() != "me" || first.GetIdentity() != "first" || second.GetIdentity() != "second" || second.GetMetadata() != long {
+			t.Errorf("the participants: %v; %v, %v", &me, &first, &second)
+		}
+		if region := join[9]; len(join[3]) != 2 || len(region) != 1 || string(region[0]) != u.Region(1).RegionName() {
+			t.Errorf("%d others, region %q", len(join[3]), region)
+		}
+	})
+}
+
+// A token without a room joins none.
+func TestJoinNowhere(t *testing.T) {
+	u := newUser(t, start(t))
+	u.token = u.tokenFor(&auth.ClaimGrants{Identity: "me", Video: &auth.VideoGrant{RoomJoin: true}})
+	resp, err := u.upgrade(u.Region(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if join := joinOf(t, resp.Body); len(join) != 1 || len(join[9]) != 1 {
+		t.Errorf("the join has the fields %v, want the region alone", join)
+	}
 }
 
 func (u *user) participants() int {
@@ -57,6 +157,7 @@ func TestConnection(t *testing.T) {
 		if q := u.Requests()[0]; q.Status != 101 || !q.Answered || q.Path != "/rtc" || !q.Token {
 			t.Errorf("recorded: %+v", q)
 		}
+		joinOf(t, conn)
 		conn.Write(frame(2, "ignored"))
 		conn.Write(frame(9, "are you there"))
 		answer := make([]byte, 2+len("are you there"))
@@ -124,6 +225,7 @@ func TestConnectionFaults(t *testing.T) {
 			t.Fatalf("without a fault: %v, %v", resp, err)
 		}
 		defer resp.Body.Close()
+		joinOf(t, resp.Body)
 		h.Refuse() // a connection that was taken over is cut as well
 		if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
 			t.Error("the connection goes on")
@@ -145,6 +247,7 @@ func TestBadFrames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		joinOf(t, resp.Body)
 		io.WriteString(resp.Body.(io.Writer), bytes)
 		rest, err := io.ReadAll(resp.Body)
 		if strings.Contains(name, "length") != (string(rest) == "\x88\x00") || errors.Is(err, net.ErrClosed) {
