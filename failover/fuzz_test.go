@@ -56,12 +56,13 @@ func FuzzClassify(f *testing.F) {
 
 		v := p.classify(s)
 		answered := s.failure == noFailure
-		proven := s.failure == failedUnsent || s.failure == failedResend || s.failure == failedRequest ||
+		proven := s.failure == failedUnsent || s.failure == failedResend || s.failure == failedRequest || s.failure == failedUpgrade ||
 			s.failure == failedContext && unsent
 		switch {
 		case !answered && v.effect == proven:
 			t.Errorf("%+v: may have taken effect %t", s, v.effect)
-		case !answered && (s.failure == failedContext || s.failure == failedTooLarge || s.failure == failedRequest) != (v.step == stepStop):
+		case !answered && (s.failure == failedContext || s.failure == failedTooLarge || s.failure == failedRequest || s.failure == failedUpgrade) !=
+			(v.step == stepStop):
 			t.Errorf("%+v: step %d", s, v.step)
 		case answered && (v.step == stepDone) != (status >= 200 && status < 300 && typed && !sip):
 			t.Errorf("%+v: step %d", s, v.step)
