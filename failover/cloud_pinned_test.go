@@ -107,6 +107,22 @@ func TestNoAllowedRegionInTheCloud(t *testing.T) {
 	}
 }
 
+// The step after a 451 is no attempt: the allowed region still gets all three.
+func TestAllowedRegionGetsAllAttempts(t *testing.T) {
+	onCloud(t, setup{}, func(u *user) {
+		u.good(1)
+		u.Pin(u.third)
+		u.third.Break(cloudtest.Status(http.StatusServiceUnavailable, nil, "maintenance"), cloudtest.On(cloudtest.API), cloudtest.Times(2))
+		u.Forget()
+		if o := u.dispatch(context.Background()); o.err != nil {
+			t.Error(o.err)
+		}
+		if got := u.asked(); got[1] != 0 || got[2] != 3 {
+			t.Errorf("requests %v, want three to the allowed region", got)
+		}
+	})
+}
+
 // When the project moves from one region to the next, calls go with it, and home again.
 func TestPinMovesInTheCloud(t *testing.T) {
 	onCloud(t, setup{}, func(u *user) {
