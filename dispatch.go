@@ -37,7 +37,8 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // Callers of one Client that want the same agent in the same room at the same time share one flight; exactly one of them gets
 // created=true, and each gets a copy of its own. A caller whose context ends stops waiting, and the flight goes on for the
-// others, or, once a creation is on its way, to its end, so that the next caller does not make another one beside it. Two processes at the same time are not kept apart: in a room that exists, both may look before either creates, and
+// others, or, once a creation is on its way, to its end, so that the next caller does not make another one beside it. If the
+// client's credentials or interceptors panic, each caller that waits does. Two processes at the same time are not kept apart: in a room that exists, both may look before either creates, and
 // two agents join. Give such rooms their agent at creation, or let one process decide.
 //
 // Success means that the dispatch was accepted, no more. A job comes only if a worker of that name is registered, and none ever
@@ -70,7 +71,10 @@ func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDis
 			return nil, false, e
 		}
 	}
-	if f.err != nil {
+	switch {
+	case f.panicked != nil:
+		panic(f.panicked)
+	case f.err != nil:
 		return nil, false, f.err
 	}
 	return proto.CloneOf(f.dispatch), f.created && f.claimed.CompareAndSwap(false, true), nil

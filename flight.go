@@ -2,11 +2,13 @@ package lkrpc
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/lkrpc/lkrpc/proto/livekit"
+	"github.com/twitchtv/twirp"
 )
 
 // flightKey is what two callers of EnsureDispatch must have in common to share a flight.
@@ -24,10 +26,40 @@ type flight struct {
 	dispatch *livekit.AgentDispatch
 	created  bool
 	err      error
+	panicked *flightPanic
 }
 
-// errFlightLost is the error of a flight that ended without a word.
-var errFlightLost = errors.New("lkrpc: EnsureDispatch was ended from inside, by credentials or an interceptor")
+// flightPanic is a panic on the flight's own goroutine, of credentials or an interceptor, on its way to those who wait: only on
+// their goroutines can their own recover. It holds the stack of where it began, which theirs does not show.
+type flightPanic struct {
+	value any
+	stack []byte
+}
+
+func (p *flightPanic) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
+
+// Unwrap returns what was panicked with, if it is an error.
+func (p *flightPanic) Unwrap() error {
+	err, _ := p.value.(error)
+	return err
+}
+
+// run flies. That do panics or ends its goroutine (runtime.Goexit) is a result like others. If nobody waits any more it is lost,
+// since each who did was told how its wait ended.
+func (f *flight) run(ctx context.Context, do func(context.Context, *flight)) {
+	over := false
+	defer func() {
+		if v := recover(); v != nil {
+			f.panicked = &flightPanic{v, debug.Stack()}
+		} else if !over {
+			lost := localError(twirp.Internal, "credentials or an interceptor ended the goroutine (runtime.Goexit)", nil).named(ensureName)
+			lost.OutcomeUnknown = f.creating.Load()
+			f.err = lost
+		}
+	}()
+	do(ctx, f)
+	over = true
+}
 
 // landed reports whether the flight is over.
 func (f *flight) landed() bool {
@@ -60,12 +92,11 @@ func (fs *flights) join(ctx context.Context, key flightKey, do func(context.Cont
 	f := &flight{key: key, waiting: 1, done: make(chan struct{})}
 	fs.air[key] = f
 	ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	f.err = errFlightLost
 	go func() {
-		defer close(f.done) // also if a caller's credentials or interceptor end the goroutine
+		defer close(f.done) // also when run ends the goroutine
 		defer fs.land(f)
 		defer f.cancel()
-		do(ctx, f)
+		f.run(ctx, do)
 	}()
 	return f
 }
