@@ -2,18 +2,12 @@ package lkrpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"mime"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/lkrpc/lkrpc/failover"
 	"github.com/twitchtv/twirp"
@@ -50,10 +44,10 @@ type Error struct {
 // 524, deadline_exceeded or canceled if the caller's context ended the call, invalid_argument for a request that was not sent.
 func (e *Error) Code() twirp.ErrorCode { return e.code }
 
-// Msg returns the server's message, or ours.
+// Msg returns the server's message, or ours: one line without control characters, at most 500 bytes of a server's text.
 func (e *Error) Msg() string { return e.msg }
 
-// Meta returns the server's metadata of this key, or "".
+// Meta returns the server's metadata of this key, or "". A value that is no text is returned as it stands in the JSON.
 func (e *Error) Meta(key string) string { return e.meta[key] }
 
 // MetaMap returns a copy of the server's metadata.
@@ -183,103 +177,4 @@ func errorOf(err error, out *outgoing) *Error {
 		e.msg = fmt.Sprintf("the answer with status %d is no readable protobuf: %s", e.HTTPStatus, e.msg)
 	}
 	return e
-}
-
-// answerError returns nil for an answer that holds the result, else what the answer says.
-func answerError(resp *http.Response, out *outgoing) *Error {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode == http.StatusOK && kind == "application/protobuf" {
-		return nil
-	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	e := readError(resp.StatusCode, resp.Header.Get("Content-Type"), body).withTrail(&out.trail)
-	e.HTTPStatus = resp.StatusCode
-	return e
-}
-
-// readError reads the body of an error: Twirp's JSON, a gateway's JSON, or text that is not ours.
-func readError(status int, contentType string, body []byte) *Error {
-	if status >= 200 && status < 300 {
-		return &Error{code: twirp.Internal, msg: fmt.Sprintf("status %d with type %q instead of protobuf: %s", status, failover.Scrub(contentType), excerpt(body))}
-	}
-	var t struct {
-		Code    string         `json:"code"`
-		Msg     string         `json:"msg"`
-		Message string         `json:"message"`
-		Error   any            `json:"error"`
-		Meta    map[string]any `json:"meta"`
-	}
-	if json.Unmarshal(body, &t) != nil {
-		return &Error{code: codeOf(status), msg: strings.TrimSuffix(httpReason(status)+": "+excerpt(body), ": ")}
-	}
-	e := &Error{code: twirp.ErrorCode(t.Code), msg: failover.Scrub(t.Msg)}
-	if !twirp.IsValidErrorCode(e.code) || e.code == twirp.NoError {
-		e.code = codeOf(status)
-	}
-	if text, _ := t.Error.(string); e.msg == "" {
-		e.msg = excerpt([]byte(first(t.Message, text, httpReason(status))))
-	}
-	for key, value := range t.Meta {
-		if e.meta == nil {
-			e.meta = make(map[string]string, len(t.Meta))
-		}
-		text, ok := value.(string)
-		if !ok {
-			text = fmt.Sprint(value)
-		}
-		e.meta[failover.Scrub(key)] = failover.Scrub(text)
-	}
-	return e
-}
-
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
-
-// codeOf is the Twirp code for a status that came without one, as Twirp's own clients choose it; a CDN's 520 to 524 count as
-// unavailable like a gateway's 502 to 504.
-func codeOf(status int) twirp.ErrorCode {
-	switch {
-	case status >= 300 && status < 400:
-		return twirp.Internal
-	case status == http.StatusBadRequest:
-		return twirp.Internal // a Twirp server says bad_route, malformed or invalid_argument itself
-	case status == http.StatusUnauthorized:
-		return twirp.Unauthenticated
-	case status == http.StatusForbidden, status == http.StatusUnavailableForLegalReasons:
-		return twirp.PermissionDenied
-	case status == http.StatusNotFound:
-		return twirp.BadRoute
-	case status == http.StatusTooManyRequests:
-		return twirp.ResourceExhausted
-	case status >= 502 && status <= 504, status >= 520 && status <= 524:
-		return twirp.Unavailable
-	}
-	return twirp.Unknown
-}
-
-func httpReason(status int) string {
-	return strings.TrimSpace("HTTP " + strconv.Itoa(status) + " " + http.StatusText(status))
-}
-
-// maxExcerpt is how much of a foreign text an error quotes, in bytes.
-const maxExcerpt = 200
-
-// excerpt quotes the beginning of a text that is not ours: one line, printable, without tokens.
-func excerpt(body []byte) string {
-	text := failover.Scrub(strings.ToValidUTF8(string(body[:min(len(body), 4<<10)]), "?"))
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if len(text) <= maxExcerpt {
-		return text
-	}
-	cut := maxExcerpt
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
 }

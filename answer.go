@@ -1,0 +1,142 @@
+package lkrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/lkrpc/lkrpc/failover"
+	"github.com/twitchtv/twirp"
+)
+
+// answerError returns nil for an answer that holds the result, else what the answer says.
+func answerError(resp *http.Response, out *outgoing) *Error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode == http.StatusOK && kind == "application/protobuf" {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	e := readError(resp.StatusCode, resp.Header.Get("Content-Type"), body).withTrail(&out.trail)
+	e.HTTPStatus = resp.StatusCode
+	return e
+}
+
+// readError reads the body of an error: Twirp's JSON, a gateway's JSON, or text that is not ours. Each field is read for itself: a
+// strange "meta" must not cost the code.
+func readError(status int, contentType string, body []byte) *Error {
+	if status >= 200 && status < 300 {
+		return &Error{code: twirp.Internal, msg: fmt.Sprintf("status %d with type %q instead of protobuf: %s", status, line(contentType, maxExcerpt), excerpt(body))}
+	}
+	fields := fieldsOf(body)
+	e := &Error{code: twirp.ErrorCode(textOf(fields["code"]))}
+	for _, name := range [...]string{"msg", "message", "error"} {
+		if e.msg == "" {
+			e.msg = line(textOf(fields[name]), maxText)
+		}
+	}
+	if e.msg == "" {
+		e.msg = strings.TrimSuffix(httpReason(status)+": "+excerpt(body), ": ")
+	}
+	if code := string(e.code); code == "" || !twirp.IsValidErrorCode(e.code) {
+		e.code = codeOf(status)
+		if code != "" {
+			e.msg += fmt.Sprintf(" (code %q)", line(code, maxExcerpt))
+		}
+	}
+	if meta := fieldsOf(fields["meta"]); len(meta) > 0 {
+		e.meta = make(map[string]string, len(meta))
+		for key, value := range meta {
+			e.meta[line(key, maxText)] = line(textOf(value), maxText)
+		}
+	}
+	return e
+}
+
+// fieldsOf returns the fields of a JSON object; of one that breaks off, those that are whole, and of anything else none.
+func fieldsOf(text []byte) map[string]json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
+		return nil
+	}
+	fields := map[string]json.RawMessage{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			break
+		}
+		key, _ := name.(string)
+		var value json.RawMessage
+		if dec.Decode(&value) != nil {
+			break
+		}
+		fields[key] = value
+	}
+	return fields
+}
+
+// textOf is a JSON value as text: "" for null and for none, and for what is no string the JSON itself.
+func textOf(value json.RawMessage) string {
+	var text string
+	if len(value) == 0 || json.Unmarshal(value, &text) == nil { // null leaves it empty
+		return text
+	}
+	return string(value)
+}
+
+// codeOf is the Twirp code for a status that came without one, as Twirp's own clients choose it; a CDN's 520 to 524 count as
+// unavailable like a gateway's 502 to 504.
+func codeOf(status int) twirp.ErrorCode {
+	switch {
+	case status >= 300 && status < 400:
+		return twirp.Internal
+	case status == http.StatusBadRequest:
+		return twirp.Internal // a Twirp server says bad_route, malformed or invalid_argument itself
+	case status == http.StatusUnauthorized:
+		return twirp.Unauthenticated
+	case status == http.StatusForbidden, status == http.StatusUnavailableForLegalReasons:
+		return twirp.PermissionDenied
+	case status == http.StatusNotFound:
+		return twirp.BadRoute
+	case status == http.StatusTooManyRequests:
+		return twirp.ResourceExhausted
+	case status >= 502 && status <= 504, status >= 520 && status <= 524:
+		return twirp.Unavailable
+	}
+	return twirp.Unknown
+}
+
+func httpReason(status int) string {
+	return strings.TrimSpace("HTTP " + strconv.Itoa(status) + " " + http.StatusText(status))
+}
+
+// How much of a text that is not ours an error quotes, in bytes, and how much is looked at for that.
+const (
+	maxText    = 500 // of a field of a server's error
+	maxExcerpt = 200 // of a body that is no error of a server
+	maxRead    = 4 << 10
+)
+
+// excerpt quotes the beginning of a body that is not ours.
+func excerpt(body []byte) string { return line(string(body), maxExcerpt) }
+
+// line is a text that is not ours as one line: printable, so that it can do nothing to a terminal or a log, without tokens, of at
+// most so many bytes and a mark where it was cut.
+func line(text string, most int) string {
+	text = strings.ToValidUTF8(text[:min(len(text), maxRead)], "?")
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	text = failover.Scrub(strings.Join(words, " "))
+	if len(text) <= most {
+		return text
+	}
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}
