@@ -72,6 +72,74 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// What cannot be sent is told at once, by the header's name: its value may be a secret.
+func TestHeadersThatCannotBeSent(t *testing.T) {
+	for _, c := range []struct{ name, value, says string }{
+		{"X-A", "s3cret\r\nB: c", "X-A"},
+		{"X-A", "s3cret\x00", "X-A"},
+		{"X-A", "s3cret\x1b[31m", "X-A"},
+		{"X-A", "s3cret\x7f", "X-A"},
+		{"X-A", "s3cret\x01", "X-A"},
+		{"", "s3cret", `""`},
+		{"X A", "s3cret", `"X A"`},
+		{"X-A:", "s3cret", `"X-A:"`},
+		{"X-\x1b", "s3cret", `"X-\x1b"`},
+		{"X-ü", "s3cret", `"X-ü"`},
+		{"X-A\n", "s3cret", `"X-A\n"`},
+		{"X-A", "tab\t, ünicode \xff and !#$%&'*+-.^_`|~", ""},
+		{"x!#$%&'*+-.^_`|~09aZ", "v", ""},
+	} {
+		header := http.Header{c.name: {"fine", c.value}}
+		rec := &recorder{}
+		_, option := lkrpc.New("h", auth.APIKey(testKey, testSecret), lkrpc.WithHTTPTransport(rec), lkrpc.WithHeader(header))
+		_, call := newTestClient(t, "h", rec).Room.ListRooms(withHeaders(t, header), &livekit.ListRoomsRequest{})
+		if c.says == "" {
+			if option != nil || call != nil || rec.last(t).Header[http.CanonicalHeaderKey(c.name)][1] != c.value {
+				t.Errorf("%q: %q: %v, %v; want none", c.name, c.value, option, call)
+			}
+			continue
+		}
+		if option == nil {
+			t.Errorf("%q: %q was taken by WithHeader", c.name, c.value)
+			continue
+		}
+		wantLocal(t, "in a context", call, c.says)
+		for _, err := range []error{option, call} {
+			if text := err.Error(); !strings.Contains(text, c.says) || strings.Contains(text, "s3cret") || strings.ContainsAny(text, "\n\x1b\x00") {
+				t.Errorf("%q, want it to say %s and not the value", text, c.says)
+			}
+		}
+		if n := len(rec.requests()); n != 0 {
+			t.Errorf("%q: %q: %d requests were sent", c.name, c.value, n)
+		}
+	}
+	rec := &recorder{}
+	ctx := withHeaders(t, http.Header{"authorization": {"a\nb"}, "X-Livekit-Request-Id": {"a\nb"}}) // never sent
+	if _, err := newTestClient(t, "h", rec).Room.ListRooms(ctx, &livekit.ListRoomsRequest{}); err != nil || len(rec.requests()) != 1 {
+		t.Errorf("headers that the client sets itself: %v after %d requests", err, len(rec.requests()))
+	}
+}
+
+// A token that cannot stand in a header is told without showing it.
+func TestTokensThatCannotBeSent(t *testing.T) {
+	for _, spoiled := range []string{jwt + "\n", "\t" + jwt, "Bearer " + jwt, jwt + "\x00", jwt + "\x1b[0m", jwt + "\x7f", jwt + "ü", jwt + "\xff", "\r\n"} {
+		rec := &recorder{}
+		client, err := lkrpc.New("h", tokens(func(context.Context, *auth.ClaimGrants) (string, error) { return spoiled, nil }), lkrpc.WithHTTPTransport(rec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Room.ListRooms(background, &livekit.ListRoomsRequest{})
+		client.Close()
+		var e *lkrpc.Error
+		if !errors.As(err, &e) || e.Code() != twirp.Unauthenticated || !strings.Contains(e.Msg(), "Authorization") || len(rec.requests()) != 0 {
+			t.Errorf("%q: %v after %d requests, want a local error that names the header", spoiled, err, len(rec.requests()))
+		}
+		if strings.Contains(err.Error(), "eyJ") || strings.ContainsAny(err.Error(), "\n\x1b\x00") {
+			t.Errorf("the token is shown: %q", err)
+		}
+	}
+}
+
 func TestOptionErrors(t *testing.T) {
 	for name, opt := range map[string]lkrpc.Option{
 		"Authorization":             lkrpc.WithHeader(http.Header{"authorization": {"Bearer x"}}),

@@ -50,6 +50,9 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	if !ok {
 		m.repeat = failover.Once
 	}
+	if err := checkContextHeaders(ctx); err != nil {
+		return nil, localError(twirp.InvalidArgument, err.Error(), nil)
+	}
 	claims, err := m.grant.claims(req)
 	if err != nil {
 		return nil, localError(twirp.InvalidArgument, err.Error(), nil)
@@ -83,8 +86,9 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 		return nil, contextError(ctx.Err(), out)
 	case err != nil:
 		return nil, localError(twirp.Unauthenticated, "no token: "+failover.Scrub(err.Error()), err)
-	case token == "":
-		return nil, localError(twirp.Unauthenticated, "the credentials gave an empty token", nil)
+	}
+	if err := checkToken(token); err != nil {
+		return nil, localError(twirp.Unauthenticated, err.Error(), nil)
 	}
 	out.token = token
 	return req, nil

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"slices"
-	"strings"
 
 	"github.com/lkrpc/lkrpc/failover"
 	"github.com/twitchtv/twirp"
@@ -59,8 +58,8 @@ func WithFailover(opts ...failover.Option) Option {
 }
 
 // WithHeader sends these headers with every request, attempts and region lists alike. Names that the client sets itself
-// (Authorization, Content-Type, Accept, ...) are an error. A context's headers (twirp.WithHTTPRequestHeaders) with the same
-// name come in their place.
+// (Authorization, Content-Type, Accept, ...), names that no header has and values with control characters are an error. A
+// context's headers (twirp.WithHTTPRequestHeaders) with the same name come in their place. The default is none.
 func WithHeader(header http.Header) Option {
 	header = header.Clone()
 	return func(c *config) error {
@@ -69,10 +68,8 @@ func WithHeader(header http.Header) Option {
 			if ownHeader(name) {
 				return fmt.Errorf("lkrpc: WithHeader: %s is set by the client itself", name)
 			}
-			for _, v := range values {
-				if strings.ContainsAny(v, "\r\n\x00") {
-					return fmt.Errorf("lkrpc: WithHeader: the value of %s holds a line break or a zero byte", name)
-				}
+			if err := checkHeader(name, values); err != nil {
+				return fmt.Errorf("lkrpc: WithHeader: %w", err)
 			}
 			if c.header == nil {
 				c.header = http.Header{}
@@ -81,16 +78,6 @@ func WithHeader(header http.Header) Option {
 		}
 		return nil
 	}
-}
-
-// ownHeader tells the headers that a call's meaning rests on. name is canonical.
-func ownHeader(name string) bool {
-	switch name {
-	case "Authorization", "Accept", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Host",
-		"Twirp-Version", "X-Twirp-Timeout-Ms", failover.RequestIDHeader:
-		return true
-	}
-	return false
 }
 
 // WithInterceptors puts Twirp interceptors around every call, the first outermost. They see the caller's request and, on

@@ -127,28 +127,3 @@ func (c *Client) String() string { return "lkrpc.Client(" + c.server + ")" }
 // errNoCloudAgent is why CloudAgent calls fail on servers that are not LiveKit Cloud's.
 var errNoCloudAgent = errors.New("the CloudAgent API exists on LiveKit Cloud only: use a project's URL (*.livekit.cloud), or set " +
 	envAgentsURL + " to where the API is")
-
-// setHeader gives a request its headers: those of WithHeader, except where the context has the same name, and the token's. The
-// request was made by the generated client, so the map is ours.
-func (c *Client) setHeader(req *http.Request, token string) {
-	for name, values := range req.Header {
-		canonical := http.CanonicalHeaderKey(name)
-		if canonical == "Authorization" { // a caller's, in whatever spelling
-			delete(req.Header, name)
-		} else if canonical != name {
-			delete(req.Header, name)
-			req.Header[canonical] = values
-		}
-	}
-	for name, values := range c.header {
-		if _, ok := req.Header[name]; !ok {
-			req.Header[name] = slices.Clone(values)
-		}
-	}
-	req.Header["Authorization"] = []string{"Bearer " + token}
-	if _, ok := req.Header["User-Agent"]; !ok {
-		req.Header["User-Agent"] = userAgent
-	}
-}
-
-var userAgent = []string{"lkrpc/" + Version}
