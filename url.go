@@ -3,8 +3,11 @@ package lkrpc
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/lkrpc/lkrpc/failover"
 )
@@ -16,17 +19,25 @@ func parseServerURL(raw string) (*url.URL, error) {
 	if text == "" {
 		return nil, fmt.Errorf("lkrpc: the server URL is empty; give one such as \"wss://my-project.livekit.cloud\"")
 	}
-	assumed := !strings.Contains(text, "://")
-	if assumed && strings.Contains(text, ":/") {
-		return nil, fmt.Errorf("lkrpc: server URL %q: its scheme is followed by one slash, not two", shown(raw))
-	}
-	if assumed {
-		text = "https://" + text
-	}
-	u, err := url.Parse(text)
 	wrong := func(part string) error {
 		return fmt.Errorf("lkrpc: server URL %q: %s; give one such as \"wss://my-project.livekit.cloud\"", shown(raw), part)
 	}
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+		return nil, wrong("it holds a blank or a character that cannot be seen")
+	}
+	assumed := !strings.Contains(text, "://")
+	if assumed {
+		if scheme, _, ok := strings.Cut(text, ":"); ok && isScheme(strings.ToLower(scheme)) || strings.Contains(text, ":/") {
+			return nil, wrong("its scheme is not followed by \"://\"")
+		}
+		text = "https://" + text
+	}
+	_, host, _ := strings.Cut(text, "://")
+	host, _, _ = strings.Cut(host, "/")
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() { // url.Parse takes the last part for a port
+		return nil, wrong(fmt.Sprintf("an IPv6 address stands in brackets: [%s]", addr))
+	}
+	u, err := url.Parse(text)
 	if err != nil {
 		if strings.Contains(text, "@") {
 			return nil, wrong("it cannot be read, and seems to carry user information, which LiveKit does not use")
@@ -51,12 +62,64 @@ func parseServerURL(raw string) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, wrong("it has no host")
 	}
+	if reason := wrongHost(u.Host); reason != "" {
+		return nil, wrong(reason)
+	}
 	if assumed && isLoopback(u.Hostname()) {
 		u.Scheme = "http"
 	}
 	u.Host = strings.ToLower(u.Host)
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	return u, nil
+}
+
+func isScheme(text string) bool {
+	return text == "ws" || text == "wss" || text == "http" || text == "https"
+}
+
+// wrongHost says why a host with or without a port, as url.Parse left it, is none that can be dialled, or "".
+func wrongHost(host string) string {
+	if name, port, ok := cutPort(host); ok {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return fmt.Sprintf("its port %q is none of 1 to 65535", port)
+		}
+		host = name
+	}
+	if inside, ok := strings.CutPrefix(host, "["); ok {
+		if addr, err := netip.ParseAddr(strings.TrimSuffix(inside, "]")); err != nil || !addr.Is6() {
+			return fmt.Sprintf("%s is no IPv6 address", host)
+		}
+		return ""
+	}
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	if _, err := strconv.Atoi(labels[len(labels)-1]); err == nil { // no domain ends in a number
+		if _, err := netip.ParseAddr(host); err != nil {
+			return fmt.Sprintf("its host %q is neither a name nor an IPv4 address", host)
+		}
+	}
+	for _, label := range labels {
+		switch i := strings.IndexFunc(label, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' }); {
+		case label == "":
+			return fmt.Sprintf("its host %q has nothing before, after or between dots", host)
+		case i >= 0:
+			return fmt.Sprintf("its host has %q, which no name has", label[i:])
+		case len(label) > 63: // RFC 1035, 2.3.4
+			return "its host has a label of more than 63 bytes"
+		}
+	}
+	if len(host) > 254 { // likewise, with a dot at the end
+		return "its host has more than 253 bytes"
+	}
+	return ""
+}
+
+// cutPort takes the port off a host. ok is false if there is none, not even a colon.
+func cutPort(host string) (name, port string, ok bool) {
+	i := strings.LastIndexByte(host, ':')
+	if i < 0 || i < strings.LastIndexByte(host, ']') {
+		return host, "", false
+	}
+	return host[:i], host[i+1:], true
 }
 
 func isLoopback(host string) bool {
