@@ -30,21 +30,28 @@ var (
 
 // NoAgentError is ErrNoAgent with what was seen last.
 type NoAgentError struct {
-	Dispatch *livekit.AgentDispatch // nil if no poll was answered
-	Err      error                  // the last failed poll's *Error, or the context's error
+	// Dispatch is what the last poll that was answered showed; nil if none did.
+	Dispatch *livekit.AgentDispatch
+	// Err is the *Error of the last poll, if it failed; else the context's error.
+	Err error
 }
 
-// Error says how long nobody came, and why the last poll failed if it did.
+// Error names the dispatch, and quotes the last poll if that failed.
 func (e *NoAgentError) Error() string {
+	var failed *Error
 	if e.Dispatch == nil {
 		return fmt.Sprintf("%v: the dispatch could not be looked up: %v", ErrNoAgent, e.Err)
 	}
-	return fmt.Sprintf("%v to dispatch %s of %q in room %q; is a worker of that name registered? Delete the dispatch before ensuring it again",
+	text := fmt.Sprintf("%v to dispatch %s of %q in room %q; is a worker of that name registered? Delete the dispatch before ensuring it again",
 		ErrNoAgent, e.Dispatch.GetId(), e.Dispatch.GetAgentName(), e.Dispatch.GetRoom())
+	if errors.As(e.Err, &failed) {
+		text += fmt.Sprintf(" (the last look-up failed: %v)", failed)
+	}
+	return text
 }
 
-// Unwrap returns ErrNoAgent and Err.
-func (e *NoAgentError) Unwrap() []error { return []error{ErrNoAgent, e.Err} }
+// Unwrap returns ErrNoAgent, Err and context.DeadlineExceeded, since it was the time that ended the wait.
+func (e *NoAgentError) Unwrap() []error { return []error{ErrNoAgent, e.Err, context.DeadlineExceeded} }
 
 // JobFailedError is ErrJobFailed with the job.
 type JobFailedError struct {
@@ -104,7 +111,9 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 			if isHopeless(err) {
 				return nil, err
 			}
-			w.err = err
+			if w.err == nil || ctx.Err() == nil { // why earlier ones failed says more than that the time is up
+				w.err = err
+			}
 		} else if job, end := w.see(list.GetAgentDispatches()); job != nil || end != nil {
 			return job, end
 		}
@@ -114,7 +123,7 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 		switch err := ctx.Err(); {
 		case err == nil:
 		case errors.Is(err, context.DeadlineExceeded):
-			if w.err == nil || w.last != nil {
+			if w.err == nil {
 				w.err = err
 			}
 			return nil, &NoAgentError{w.last, w.err}
@@ -142,11 +151,12 @@ type waiting struct {
 	room, id string
 	last     *livekit.AgentDispatch
 	unseen   int
-	err      error
+	err      error // of the last poll, nil if it was answered
 }
 
 // see reads one answer: a job to return, an end, or neither.
 func (w *waiting) see(list []*livekit.AgentDispatch) (*livekit.Job, error) {
+	w.err = nil
 	var d *livekit.AgentDispatch
 	for _, x := range list {
 		if x.GetId() == w.id {

@@ -108,6 +108,51 @@ func TestWaitForAgentThroughFailures(t *testing.T) {
 	})
 }
 
+// What the last look-up met is quoted, whether or not the dispatch was seen before; not if it was answered.
+func TestNoAgentErrorQuotesTheLastPoll(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		begin, last time.Duration // of an outage in the ten seconds of the wait
+		fault       cloudtest.Fault
+		seen, says  bool
+	}{
+		{"from the beginning to the end", 0, time.Minute, cloudtest.Status(500, nil, "out of order"), false, true},
+		{"from the middle to the end", 3 * time.Second, time.Minute, cloudtest.Status(500, nil, "out of order"), true, true},
+		{"over in time", 3 * time.Second, 3 * time.Second, cloudtest.Status(500, nil, "out of order"), true, false},
+		{"none", time.Hour, time.Hour, cloudtest.Status(500, nil, "out of order"), true, false},
+		{"a hang at the end", 3 * time.Second, time.Minute, cloudtest.Hang(), true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				d := ensured(t, client)
+				for _, h := range cloud.Regions() {
+					h.Break(c.fault, cloudtest.On(listDispatch), cloudtest.Later(c.begin), cloudtest.For(c.last))
+				}
+				ctx, cancel := context.WithTimeout(background, 10*time.Second)
+				defer cancel()
+				_, err := client.WaitForAgent(ctx, d.GetRoom(), d.GetId())
+				var none *lkrpc.NoAgentError
+				var poll *lkrpc.Error
+				if !errors.As(err, &none) || !errors.Is(err, lkrpc.ErrNoAgent) || !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("%v, want ErrNoAgent at the deadline", err)
+				}
+				if (none.Dispatch != nil) != c.seen || errors.As(err, &poll) != c.says {
+					t.Errorf("dispatch %v, error of a poll %v; want seen %v, quoted %v", none.Dispatch, poll, c.seen, c.says)
+				}
+				if c.says && (poll.Method != "ListDispatch" || !strings.Contains(err.Error(), poll.Error())) {
+					t.Errorf("%v does not quote %v", err, poll)
+				}
+				if c.seen && !strings.Contains(err.Error(), d.GetId()) {
+					t.Errorf("%v does not name the dispatch", err)
+				}
+				if strings.Contains(err.Error(), "out of order") != (c.says && c.fault.String() != cloudtest.Hang().String()) {
+					t.Errorf("%v, want the outage quoted: %v", err, c.says)
+				}
+			})
+		})
+	}
+}
+
 func TestWaitForAgentGone(t *testing.T) {
 	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
 		d := ensured(t, client)
