@@ -1,0 +1,256 @@
+package lkrpc_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lkrpc/lkrpc"
+	"github.com/lkrpc/lkrpc/auth"
+	"github.com/lkrpc/lkrpc/failover"
+	"github.com/lkrpc/lkrpc/failover/cloudtest"
+	"github.com/lkrpc/lkrpc/proto/livekit"
+	"google.golang.org/protobuf/proto"
+)
+
+const createRoom = "RoomService/CreateRoom"
+
+// clientOf returns another client of the project, as another process has it, for one of the Cloud's hosts.
+func clientOf(t *testing.T, cloud *cloudtest.Cloud, url string, opts ...lkrpc.Option) *lkrpc.Client {
+	t.Helper()
+	client, err := lkrpc.New(url, auth.APIKey(cloud.Key, cloud.Secret), append(opts, lkrpc.WithHTTPTransport(cloud.Transport()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// count tells how many requests of a method arrived, and how many of them had an effect.
+func count(cloud *cloudtest.Cloud, rpc string) (requests, effects int) {
+	for _, r := range cloud.Requests() {
+		if r.RPC == rpc {
+			requests++
+			if r.Effect {
+				effects++
+			}
+		}
+	}
+	return requests, effects
+}
+
+// The server creates the dispatch, and its reply is lost. Where request ids are recognised the call is sent again and nobody
+// notices; elsewhere it is sent once and says that it does not know, and EnsureDispatch looks.
+func TestReplyLostAfterTheEffect(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		host   string // "": the project's
+		opts   []lkrpc.Option
+		cloud  []cloudtest.Option
+		repeat bool // the server recognises request ids, and is known to
+	}{
+		{"project host", "", nil, nil, true},
+		{"foreign host", "sfu.example.com", nil, []cloudtest.Option{cloudtest.WithoutDedup()}, false},
+		{"opted-in host", "sfu.example.com", []lkrpc.Option{lkrpc.WithFailover(failover.Hosts("sfu.example.com"))},
+			[]cloudtest.Option{cloudtest.WithoutDedup()}, false},
+		{"opted-in host with fallbacks", "sfu.example.com", []lkrpc.Option{lkrpc.WithFailover(failover.Hosts("sfu.example.com"),
+			failover.Origins("https://eu.sfu.example.com"))}, []cloudtest.Option{cloudtest.WithoutDedup()}, false},
+	} {
+		for _, loss := range []struct {
+			name  string
+			fault cloudtest.Fault
+		}{{"dropped", cloudtest.After(cloudtest.Drop())}, {"broken off", cloudtest.Truncate()}, {"502", cloudtest.After(cloudtest.Status(502, nil, ""))}} {
+			inHost := func(t *testing.T, f func(*testing.T, *cloudtest.Cloud, *lkrpc.Client)) {
+				inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+					home := cloud.Region(0)
+					if c.host != "" {
+						var err, errEU error
+						home, err = cloud.AddHost(c.host)
+						_, errEU = cloud.AddHost("eu." + c.host)
+						if err := errors.Join(err, errEU); err != nil {
+							t.Fatal(err)
+						}
+						client = clientOf(t, cloud, "https://"+c.host, c.opts...)
+						defer client.Close()
+					}
+					makeRoom(t, client)
+					home.Break(loss.fault, cloudtest.On(createDispatch), cloudtest.Times(1))
+					f(t, cloud, client)
+				}, c.cloud...)
+			}
+			t.Run("CreateDispatch/"+c.name+"/"+loss.name, func(t *testing.T) {
+				inHost(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+					d, err := client.AgentDispatch.CreateDispatch(background, support)
+					requests, effects := count(cloud, createDispatch)
+					var e *lkrpc.Error
+					switch {
+					case c.repeat:
+						if err != nil || requests != 2 || effects != 1 {
+							t.Errorf("%v after %d requests with %d effects, want the second answer of one dispatch", err, requests, effects)
+						}
+						wantOne(t, cloud, d)
+					case !errors.As(err, &e) || !e.OutcomeUnknown || requests != 1 || len(dispatched(cloud)) != 1:
+						t.Errorf("%v after %d requests, %d dispatches; want one, and an unknown outcome", err, requests, len(dispatched(cloud)))
+					}
+				})
+			})
+			t.Run("EnsureDispatch/"+c.name+"/"+loss.name, func(t *testing.T) {
+				inHost(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+					d, created, err := client.EnsureDispatch(background, support)
+					if err != nil || !created {
+						t.Fatalf("created %v, %v; want it created", created, err)
+					}
+					wantOne(t, cloud, d)
+					if requests, _ := count(cloud, createDispatch); requests != 1 {
+						t.Errorf("%d requests to create, want one: the look tells the rest", requests)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An agent that somebody else dispatched is returned, and nothing is created.
+func TestEnsureDispatchFindsOthers(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		makeRoom(t, client)
+		theirs, err := client.AgentDispatch.CreateDispatch(background, support)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cloud.Forget()
+		d, created, err := client.EnsureDispatch(background, &livekit.CreateAgentDispatchRequest{Room: support.Room, AgentName: support.AgentName, Metadata: "other"})
+		if err != nil || created || !proto.Equal(d, theirs) {
+			t.Errorf("%v, created %v, %v; want theirs: %v", d, created, err, theirs)
+		}
+		if effects := cloud.Effects(); len(effects) != 0 {
+			t.Errorf("effects %v, want none", effects)
+		}
+	})
+}
+
+// Another process makes the room after this one has seen that there is none.
+func TestEnsureDispatchWhenTheRoomComesBetween(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		between func(*lkrpc.Client) error
+	}{
+		{"a plain room", func(other *lkrpc.Client) error {
+			_, err := other.Room.CreateRoom(background, &livekit.CreateRoomRequest{Name: support.Room})
+			return err
+		}},
+		{"a room with the agent", func(other *lkrpc.Client) error {
+			_, _, err := other.EnsureDispatch(background, support)
+			return err
+		}},
+		{"a dispatch that makes the room", func(other *lkrpc.Client) error {
+			_, err := other.AgentDispatch.CreateDispatch(background, support)
+			return err
+		}},
+	} {
+		for _, server := range []struct {
+			name string
+			opts []cloudtest.Option
+		}{{"dedup", nil}, {"no dedup", []cloudtest.Option{cloudtest.WithoutDedup()}}} {
+			t.Run(c.name+"/"+server.name, func(t *testing.T) {
+				inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+					other := clientOf(t, cloud, cloud.Region(1).URL()) // past the delay at home
+					defer other.Close()
+					cloud.Region(0).Break(cloudtest.Delay(2*time.Second), cloudtest.On(createRoom))
+					time.AfterFunc(time.Second, func() {
+						if rooms, err := other.Room.ListRooms(background, &livekit.ListRoomsRequest{}); err != nil || len(rooms.GetRooms()) != 0 {
+							t.Errorf("rooms %v, %v; want none yet", rooms, err)
+						}
+						if err := c.between(other); err != nil {
+							t.Error(err)
+						}
+					})
+					d, _, err := client.EnsureDispatch(background, support)
+					if err != nil {
+						t.Fatal(err)
+					}
+					wantOne(t, cloud, d)
+				}, server.opts...)
+			})
+		}
+	}
+}
+
+// Two processes at once, in a room that is not there: it is made once, with one agent. (In a room that is there both may look
+// before either creates; that is documented.)
+func TestEnsureDispatchInTwoProcesses(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		other := clientOf(t, cloud, cloud.Region(1).URL())
+		defer other.Close()
+		for _, h := range cloud.Regions() {
+			h.Break(cloudtest.After(cloudtest.Delay(time.Second)), cloudtest.On(listRooms)) // both have looked before either creates
+		}
+		var wg sync.WaitGroup
+		for _, c := range []*lkrpc.Client{client, other} {
+			wg.Go(func() {
+				d, _, err := c.EnsureDispatch(background, support)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				wantOne(t, cloud, d)
+			})
+		}
+		wg.Wait()
+		if requests, effects := count(cloud, createRoom); requests != 2 || effects != 1 {
+			t.Errorf("%d requests made the room %d times, want 2 and 1", requests, effects)
+		}
+	}, cloudtest.WithoutDedup())
+}
+
+// Look-ups that fail altogether twice, through every region, delay the answer and do not change it.
+func TestEnsureDispatchAfterTwoFailedLooks(t *testing.T) {
+	for _, method := range []string{listRooms, listDispatch} {
+		for _, there := range []bool{false, true} {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				makeRoom(t, client)
+				if there {
+					ensured(t, client)
+				}
+				cloud.Forget()
+				for _, h := range cloud.Regions() {
+					h.Break(cloudtest.Status(500, nil, ""), cloudtest.On(method), cloudtest.Times(2))
+				}
+				d, created, err := client.EnsureDispatch(background, support)
+				if err != nil || created == there {
+					t.Fatalf("%s, agent there %v: created %v, %v", method, there, created, err)
+				}
+				wantOne(t, cloud, d)
+				if requests, _ := count(cloud, method); requests != 7 {
+					t.Errorf("%d requests for %s, want 2 looks in 3 regions and one that is answered", requests, method)
+				}
+			})
+		}
+	}
+}
+
+// An agent is there, but no look can tell: a typed error, and no second agent.
+func TestEnsureDispatchCannotTellBesideAnAgent(t *testing.T) {
+	for _, method := range []string{listRooms, listDispatch} {
+		for _, fault := range []cloudtest.Fault{cloudtest.Status(500, nil, ""), cloudtest.Status(404, nil, ""), cloudtest.Hang(), cloudtest.Status(200, nil, "<html>")} {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				first := ensured(t, client)
+				synctest.Wait()
+				cloud.Forget()
+				for _, h := range cloud.Regions() {
+					h.Break(fault, cloudtest.On(method))
+				}
+				_, created, err := client.EnsureDispatch(background, support)
+				var e *lkrpc.Error
+				if !errors.Is(err, lkrpc.ErrCannotTell) || !errors.As(err, &e) || created {
+					t.Errorf("%s, %v: created %v, %v; want ErrCannotTell with an *Error", method, fault, created, err)
+				}
+				wantOne(t, cloud, first)
+				if effects := cloud.Effects(); len(effects) != 0 {
+					t.Errorf("%s, %v: effects %v, want none", method, fault, effects)
+				}
+			})
+		}
+	}
+}
