@@ -39,6 +39,20 @@ func TestTimeOfCallsThatRing(t *testing.T) {
 		_, err := c.Room.PerformRpc(ctx, &livekit.PerformRpcRequest{Room: "r", DestinationIdentity: "p", Method: "m", ResponseTimeoutMs: 40_000})
 		return err
 	}
+	whatsApp := func(ring time.Duration) func(context.Context, *lkrpc.Client) error {
+		return func(ctx context.Context, c *lkrpc.Client) error {
+			req := &livekit.AcceptWhatsAppCallRequest{RoomName: "r", WhatsappCallId: "w", WaitUntilAnswered: true}
+			if ring > 0 {
+				req.RingingTimeout = durationpb.New(ring)
+			}
+			_, err := c.Connector.AcceptWhatsAppCall(ctx, req)
+			return err
+		}
+	}
+	plain := func(ctx context.Context, c *lkrpc.Client) error {
+		_, err := c.Ingress.CreateIngress(ctx, &livekit.CreateIngressRequest{RoomName: "r"})
+		return err
+	}
 	for _, c := range []struct {
 		name     string
 		rpc      string
@@ -54,7 +68,15 @@ func TestTimeOfCallsThatRing(t *testing.T) {
 		{"not waited for", "SIP/CreateSIPParticipant", sip(0, false), 0, 29 * time.Second, 30 * time.Second, false},
 		{"the caller's 2 s", "SIP/CreateSIPParticipant", sip(20*time.Second, true), 2 * time.Second, 18 * time.Second, 2 * time.Second, true},
 		{"transfer", "SIP/TransferSIPParticipant", transfer(0), 0, 31 * time.Second, 32 * time.Second, false},
+		{"transfer, ring 20 s, answered at 18 s", "SIP/TransferSIPParticipant", transfer(20 * time.Second), 0, 18 * time.Second, 30 * time.Second, false},
+		{"transfer, ring 40 s, answered at 41 s", "SIP/TransferSIPParticipant", transfer(40 * time.Second), 0, 41 * time.Second, 42 * time.Second, false},
 		{"transfer, the caller's 2 s", "SIP/TransferSIPParticipant", transfer(0), 2 * time.Second, 18 * time.Second, 2 * time.Second, true},
+		{"WhatsApp, answered at 31 s", "Connector/AcceptWhatsAppCall", whatsApp(0), 0, 31 * time.Second, 32 * time.Second, false},
+		{"WhatsApp, ring 40 s, answered at 41 s", "Connector/AcceptWhatsAppCall", whatsApp(40 * time.Second), 0, 41 * time.Second, 42 * time.Second, false},
+		{"WhatsApp, the caller's 2 s", "Connector/AcceptWhatsAppCall", whatsApp(0), 2 * time.Second, 18 * time.Second, 2 * time.Second, true},
+		{"a ring of years is a day", "SIP/TransferSIPParticipant", transfer(200 * 365 * 24 * time.Hour), 0, 5 * time.Minute, 24*time.Hour + 2*time.Second, false},
+		{"no call that rings", "Ingress/CreateIngress", plain, 0, time.Second, 30 * time.Second, false},
+		{"no call that rings, the caller's 2 s", "Ingress/CreateIngress", plain, 2 * time.Second, 18 * time.Second, 2 * time.Second, true},
 		{"rpc of 40 s", "RoomService/PerformRpc", rpc, 0, 41 * time.Second, 42 * time.Second, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,43 +118,6 @@ func TestTimeOfCallsThatRing(t *testing.T) {
 				}
 				if calls != 1 {
 					t.Errorf("%d requests, want 1: a phone must not ring twice", calls)
-				}
-			})
-		})
-	}
-}
-
-// A call that a phone rings for is sent again only if it surely did not take effect.
-func TestCallsThatRingAreSentOnce(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		spoil    func(home *cloudtest.Host)
-		requests int // that reached a region
-		ok       bool
-		unknown  bool
-	}{
-		{"read and dropped", func(h *cloudtest.Host) { h.Break(cloudtest.Drop(), cloudtest.On("SIP/")) }, 1, false, true},
-		{"500", func(h *cloudtest.Host) { h.Break(cloudtest.Status(500, nil, ""), cloudtest.On("SIP/")) }, 1, false, true},
-		{"502", func(h *cloudtest.Host) { h.Break(cloudtest.Status(502, nil, ""), cloudtest.On("SIP/")) }, 1, false, true},
-		{"504", func(h *cloudtest.Host) { h.Break(cloudtest.Status(504, nil, ""), cloudtest.On("SIP/")) }, 1, false, true},
-		{"503", func(h *cloudtest.Host) { h.Break(cloudtest.Status(503, nil, ""), cloudtest.On("SIP/")) }, 2, true, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
-				c.spoil(cloud.Region(0))
-				_, err := client.SIP.CreateSIPParticipant(background, &livekit.CreateSIPParticipantRequest{SipTrunkId: "ST_1", SipCallTo: "+1", RoomName: "r"})
-				var e *lkrpc.Error
-				if (err == nil) != c.ok || errors.As(err, &e) && e.OutcomeUnknown != c.unknown {
-					t.Errorf("%v, want success %v, outcome unknown %v", err, c.ok, c.unknown)
-				}
-				requests := 0
-				for _, r := range cloud.Requests() {
-					if r.RPC == "SIP/CreateSIPParticipant" {
-						requests++
-					}
-				}
-				if requests != c.requests {
-					t.Errorf("%d requests, want %d", requests, c.requests)
 				}
 			})
 		})

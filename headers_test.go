@@ -253,30 +253,6 @@ func TestInterceptors(t *testing.T) {
 	}
 }
 
-// Header maps, option slices, messages and the transport belong to the caller, who may share them between calls.
-func TestSharedRequest(t *testing.T) {
-	rec := &recorder{}
-	client := newTestClient(t, "h", rec)
-	data := &livekit.SendDataRequest{Room: "r", Data: []byte("d")}
-	call := &livekit.CreateSIPParticipantRequest{RoomName: "r", SipTrunkId: "t", SipCallTo: "+1", WaitUntilAnswered: true}
-	done := make(chan error)
-	for range 20 {
-		go func() {
-			_, err1 := client.Room.SendData(background, data)
-			_, err2 := client.SIP.CreateSIPParticipant(background, call)
-			done <- errors.Join(err1, err2)
-		}()
-	}
-	for range 20 {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
-	if len(data.Nonce) != 0 || call.RingingTimeout != nil {
-		t.Errorf("a caller's message was changed: %v, %v", data, call)
-	}
-}
-
 func TestCloseEndsTheClient(t *testing.T) {
 	client := newTestClient(t, "h", &recorder{})
 	for range 2 {
