@@ -20,31 +20,42 @@ const (
 	settlePause  = 100 * time.Millisecond
 )
 
-// ErrCannotTell is why EnsureDispatch gave up: whether the agent is dispatched already could not be found out. errors.As finds
-// the look-up's *Error in it. Calling again is right; taking it for "no agent" is not.
+// ErrCannotTell is why EnsureDispatch gave up: whether the agent is dispatched already could not be found out, so nothing was
+// created. errors.As finds the look-up's *Error in it. Calling again is right; taking it for "no agent" is not.
 var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatched")
 
-// EnsureDispatch sees to it that an agent of this name is dispatched to this room, once, on any LiveKit server. created tells
-// whether this call brought that about, as far as it can tell: two processes that make a new room at once may both say so.
-// Otherwise the dispatch that was there is returned. AgentName and Room are required;
-// the other fields count only if a dispatch is created.
+// EnsureDispatch sees to it that an agent of this name is dispatched to this room, once, on any LiveKit server, and returns the
+// dispatch: a new one (created), or the one that was there. Room and AgentName are required; the other fields count only if a
+// dispatch is created. It is safe for concurrent use.
 //
-// A dispatch counts as there unless it was deleted or all its jobs have ended. One of another deployment is another one.
+// A dispatch counts as there unless it was deleted or all its jobs have ended; one of another deployment is another one. A room
+// that does not exist is made with the agent in it, which starts that agent alone: a plain CreateDispatch into a new room also
+// starts the workers that have no name. In a room that exists the dispatch is created unless it is found. A creation whose
+// outcome is unknown is looked up, and sent again with the same request id only if it did not happen.
 //
-// A room that does not exist is created together with the dispatch. That starts no unnamed agents; a plain CreateDispatch into
-// a new room would. In a room that exists the dispatch is created unless it is found there. A creation whose outcome is
-// unknown is looked up, and sent again with the same request id if it did not happen.
+// # What success means
 //
-// Callers of one Client that want the same agent in the same room at the same time share one flight; exactly one of them gets
-// created=true, and each gets a copy of its own. A caller whose context ends stops waiting, and the flight goes on for the
-// others, or, once a creation is on its way, to its end, so that the next caller does not make another one beside it. If the
-// client's credentials or interceptors panic, each caller that waits does. Two processes at the same time are not kept apart: in a room that exists, both may look before either creates, and
-// two agents join. Give such rooms their agent at creation, or let one process decide.
+// The server has accepted the dispatch, no more. A job may never come: none ever does to a dispatch that was made while no worker
+// of that name was registered, not even when one registers later. [Client.WaitForAgent] tells. After its [ErrNoAgent] delete the
+// dispatch, then ensure again: the dead one still counts as there, and would only be returned. With [WithRequestID] take a new key
+// for that, since LiveKit Cloud derives the dispatch's id from it.
 //
-// Success means that the dispatch was accepted, no more. A job comes only if a worker of that name is registered, and none ever
-// comes to a dispatch made while there was none: WaitForAgent tells.
+// # At the same time
 //
-// Errors are *Error, or wrap one and ErrCannotTell.
+// Callers of one Client that want the same agent in the same room share one flight; exactly one of them gets created=true, and
+// each gets a copy of its own. A caller whose context ends stops waiting, and the flight goes on for the others, or, once a
+// creation is on its way, to its end, so that the next caller does not make another one beside it. If the client's credentials or
+// interceptors panic, each caller that waits does.
+//
+// Two processes, or two Clients, are not kept apart. If the room is new it is made once, with one agent, and both may be told
+// that they created it. If it exists, both may look before either creates: then there are two dispatches and two agents in the
+// room, and later calls return one of the two. Where that can happen, give the room its agent when it is made (CreateRoom, or
+// auth.AccessToken.SetAgents), or let one process decide, or, on LiveKit Cloud, use the same [WithRequestID] in both.
+//
+// # Errors
+//
+// They are *Error, or wrap one and [ErrCannotTell]. The time is the context's; without a deadline each call beneath has its own,
+// and four rounds are the most, so that it ends in any case.
 func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (d *livekit.AgentDispatch, created bool, err error) {
 	switch {
 	case req == nil:

@@ -177,31 +177,87 @@ func TestEnsureDispatchWhenTheRoomComesBetween(t *testing.T) {
 	}
 }
 
-// Two processes at once, in a room that is not there: it is made once, with one agent. (In a room that is there both may look
-// before either creates; that is documented.)
+// Two processes at once, as the documentation says it goes: a new room is made once, with one agent. In a room that is there both
+// look before either creates, and there are two agents; the same request id in both keeps that from happening on LiveKit Cloud.
 func TestEnsureDispatchInTwoProcesses(t *testing.T) {
-	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
-		other := clientOf(t, cloud, cloud.Region(1).URL())
-		defer other.Close()
-		for _, h := range cloud.Regions() {
-			h.Break(cloudtest.After(cloudtest.Delay(time.Second)), cloudtest.On(listRooms)) // both have looked before either creates
-		}
-		var wg sync.WaitGroup
-		for _, c := range []*lkrpc.Client{client, other} {
-			wg.Go(func() {
-				d, _, err := c.EnsureDispatch(background, support)
-				if err != nil {
-					t.Error(err)
-					return
+	for _, c := range []struct {
+		name  string
+		there bool
+		key   string
+		opts  []cloudtest.Option
+		want  int
+	}{
+		{"new room", false, "", []cloudtest.Option{cloudtest.WithoutDedup()}, 1},
+		{"room that is there", true, "", []cloudtest.Option{cloudtest.WithoutDedup()}, 2},
+		{"room that is there, on the Cloud", true, "", nil, 2},
+		{"room that is there, on the Cloud, with one key", true, "order-4711", nil, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				other := clientOf(t, cloud, cloud.Region(1).URL())
+				defer other.Close()
+				if c.there {
+					makeRoom(t, client)
 				}
-				wantOne(t, cloud, d)
-			})
+				for _, h := range cloud.Regions() {
+					h.Break(cloudtest.After(cloudtest.Delay(time.Second)), cloudtest.On(listRooms, listDispatch), cloudtest.For(1500*time.Millisecond))
+				}
+				ctx := background
+				if c.key != "" {
+					ctx = lkrpc.WithRequestID(ctx, c.key)
+				}
+				var wg sync.WaitGroup
+				var mu sync.Mutex
+				ids := map[string]bool{}
+				for _, process := range []*lkrpc.Client{client, other} {
+					wg.Go(func() {
+						d, _, err := process.EnsureDispatch(ctx, support)
+						mu.Lock()
+						defer mu.Unlock()
+						ids[d.GetId()] = true
+						if err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				wg.Wait()
+				if n := len(dispatched(cloud)); n != c.want || len(ids) != c.want {
+					t.Errorf("%d dispatches, and %d were returned; want %d", n, len(ids), c.want)
+				}
+				later, created, err := client.EnsureDispatch(background, support)
+				if err != nil || created || !ids[later.GetId()] {
+					t.Errorf("later: %v, created %v, %v; want one of those", later, created, err)
+				}
+				if _, effects := count(cloud, createRoom); effects != 1 {
+					t.Errorf("the room was made %d times", effects)
+				}
+			}, c.opts...)
+		})
+	}
+}
+
+// The documented way on after ErrNoAgent: a dispatch that came before its worker never gets a job, and ensuring again returns it;
+// deleted first, the next one gets its agent.
+func TestNoAgentDeleteThenEnsure(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		first := ensured(t, client)
+		defer cloud.AddWorker(support.AgentName, time.Second)()
+		if _, err := client.WaitForAgent(background, support.Room, first.GetId()); !errors.Is(err, lkrpc.ErrNoAgent) {
+			t.Fatalf("%v, want ErrNoAgent", err)
 		}
-		wg.Wait()
-		if requests, effects := count(cloud, createRoom); requests != 2 || effects != 1 {
-			t.Errorf("%d requests made the room %d times, want 2 and 1", requests, effects)
+		if again := ensured(t, client); again.GetId() != first.GetId() {
+			t.Errorf("ensured again: %v, want the same: %v", again, first)
 		}
-	}, cloudtest.WithoutDedup())
+		if _, err := client.AgentDispatch.DeleteDispatch(background, &livekit.DeleteAgentDispatchRequest{Room: support.Room, DispatchId: first.GetId()}); err != nil {
+			t.Fatal(err)
+		}
+		second := ensured(t, client)
+		job, err := client.WaitForAgent(background, support.Room, second.GetId())
+		if err != nil || job.GetDispatchId() == first.GetId() {
+			t.Errorf("%v, %v; want a job of the second dispatch", job, err)
+		}
+		wantOne(t, cloud, second)
+	})
 }
 
 // Look-ups that fail altogether twice, through every region, delay the answer and do not change it.

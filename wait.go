@@ -19,8 +19,8 @@ const (
 
 // The errors that WaitForAgent's errors wrap, for errors.Is.
 var (
-	// ErrNoAgent: no job came in time. No worker of that name may be registered; then none ever comes to this dispatch. Delete
-	// it, then ensure it again. errors.As gives a *NoAgentError.
+	// ErrNoAgent: no job came in time. If no worker of that name was registered when the dispatch was made, none ever comes to
+	// it. Delete it, then ensure again; merely ensuring again returns the same dead one. errors.As gives a *NoAgentError.
 	ErrNoAgent = errors.New("lkrpc: no agent has come")
 	// ErrJobFailed: an agent took the job, and it failed. errors.As gives a *JobFailedError.
 	ErrJobFailed = errors.New("lkrpc: the agent's job failed")
@@ -55,8 +55,8 @@ func (e *NoAgentError) Unwrap() []error { return []error{ErrNoAgent, e.Err, cont
 
 // JobFailedError is ErrJobFailed with the job.
 type JobFailedError struct {
-	Dispatch *livekit.AgentDispatch
-	Job      *livekit.Job
+	Dispatch *livekit.AgentDispatch // with all its jobs
+	Job      *livekit.Job           // the last that failed; the agent's own text is its State.Error
 }
 
 // Error names the job and quotes the agent's own error.
@@ -73,7 +73,7 @@ func (e *JobFailedError) Unwrap() error { return ErrJobFailed }
 
 // DispatchGoneError is ErrDispatchGone with what was seen last.
 type DispatchGoneError struct {
-	Room, DispatchID string
+	Room, DispatchID string                 // as they were asked for
 	Dispatch         *livekit.AgentDispatch // nil if it was never seen
 }
 
@@ -85,12 +85,14 @@ func (e *DispatchGoneError) Error() string {
 // Unwrap returns ErrDispatchGone.
 func (e *DispatchGoneError) Unwrap() error { return ErrDispatchGone }
 
-// WaitForAgent waits until an agent has taken a dispatch, and returns the job: one that runs, or one that has succeeded already.
+// WaitForAgent waits until an agent has taken a dispatch, and returns its job: one that runs, or one that has succeeded already.
 // It waits until the context's deadline, or 30 s without one, asking after 250 ms and then less often, every 2 s at last. A
-// failed poll does not end it.
+// failed poll does not end the wait. It is safe for concurrent use.
 //
-// An answer that the token is not good enough does end it, with that *Error. At the deadline it returns ErrNoAgent, with the dispatch; if all jobs have failed ErrJobFailed, with the job; if the dispatch
-// is gone ErrDispatchGone. A context that is cancelled gives an *Error with code canceled.
+// At the deadline it returns [ErrNoAgent], with the dispatch as it was seen last: delete that before another is ensured, as
+// [Client.EnsureDispatch] says. If all jobs have failed it returns [ErrJobFailed], with the job and its text; if the dispatch is
+// gone [ErrDispatchGone]. A refused token (unauthenticated, permission_denied), a missing name and a context that is cancelled
+// end it with an *Error.
 func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*livekit.Job, error) {
 	name := methodName{"AgentDispatchService", "WaitForAgent"}
 	switch {
