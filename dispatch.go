@@ -20,8 +20,9 @@ const (
 	settlePause  = 100 * time.Millisecond
 )
 
-// ErrCannotTell is why EnsureDispatch gave up: whether the agent is dispatched already could not be found out, so nothing was
-// created. errors.As finds the look-up's *Error in it. Calling again is right; taking it for "no agent" is not.
+// ErrCannotTell is why EnsureDispatch gave up: whether the agent is dispatched could not be found out. errors.As finds the
+// look-up's *Error in it. Nothing was created, unless its OutcomeUnknown is set: then a creation came before the look-up. Calling
+// again is right; taking it for "no agent" is not.
 var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatched")
 
 // EnsureDispatch sees to it that an agent of this name is dispatched to this room, once, on any LiveKit server, and returns the
@@ -54,7 +55,7 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // # Errors
 //
-// They are *Error, or wrap one and [ErrCannotTell]. The time is the context's; without a deadline each call beneath has its own,
+// They are *Error, or wrap one and [ErrCannotTell]. OutcomeUnknown says whether a dispatch may have been created. The time is the context's; without a deadline each call beneath has its own,
 // and four rounds are the most, so that it ends in any case.
 func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (d *livekit.AgentDispatch, created bool, err error) {
 	switch {
@@ -123,10 +124,25 @@ func (e *ensuring) run(ctx context.Context) (*livekit.AgentDispatch, bool, error
 		}
 		failure = err
 		if !worthAnotherLook(err) {
-			return nil, false, err
+			break
 		}
 	}
-	return nil, false, failure
+	return nil, false, e.judged(failure)
+}
+
+// judged is an error as the caller gets it: its OutcomeUnknown is about the creations of the whole flight, rather than about the
+// call that came last, which may only have looked.
+func (e *ensuring) judged(err error) error {
+	var failed *Error
+	if !errors.As(err, &failed) || failed.OutcomeUnknown == e.flight.creating.Load() {
+		return err
+	}
+	c := *failed // interceptors have seen the original
+	c.OutcomeUnknown = !c.OutcomeUnknown
+	if errors.Is(err, ErrCannotTell) {
+		return cannotTell(&c)
+	}
+	return &c
 }
 
 // round is one look and what follows from it.

@@ -29,7 +29,8 @@ type Error struct {
 	// RequestID is the X-Livekit-Request-Id of the call: what LiveKit's support wants to know. Empty if nothing was sent.
 	RequestID string
 	// OutcomeUnknown is set when at least one attempt may have taken effect. Do not take such a failure for "it did not happen":
-	// look, or repeat it with WithRequestID on LiveKit Cloud. For calls that only read it says nothing.
+	// look, or make it again with the same WithRequestID if it creates something on LiveKit Cloud. For calls that only read it
+	// says nothing.
 	OutcomeUnknown bool
 	// Attempts are the requests of the call, in the order they began.
 	Attempts []failover.Attempt

@@ -310,3 +310,55 @@ func TestEnsureDispatchCannotTellBesideAnAgent(t *testing.T) {
 		}
 	}
 }
+
+// OutcomeUnknown is about what was created, not about the look that failed last.
+func TestEnsureDispatchOutcomeUnknown(t *testing.T) {
+	fail := func(cloud *cloudtest.Cloud, fault cloudtest.Fault, method string, skip int) {
+		for i, h := range cloud.Regions() {
+			if i > 0 {
+				skip = 0
+			}
+			h.Break(fault, cloudtest.On(method), cloudtest.Skip(skip))
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		there   bool // the room
+		spoil   func(*cloudtest.Cloud)
+		unknown bool
+		tells   bool // not ErrCannotTell
+	}{
+		{"no look is answered", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(500, nil, ""), listRooms, 0) }, false, false},
+		{"the dispatches cannot be listed", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Drop(), listDispatch, 0) }, false, false},
+		{"the reply is lost, and then no look is answered", true, func(cloud *cloudtest.Cloud) {
+			cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(createDispatch), cloudtest.Times(1))
+			fail(cloud, cloudtest.Status(503, nil, ""), listRooms, 1)
+		}, true, false},
+		{"the reply is lost, and then the token is refused", true, func(cloud *cloudtest.Cloud) {
+			cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(createDispatch), cloudtest.Times(1))
+			fail(cloud, cloudtest.Status(401, nil, ""), listRooms, 1)
+		}, true, false},
+		{"the room is made with its agent, and then no look is answered", false, func(cloud *cloudtest.Cloud) {
+			fail(cloud, cloudtest.Status(503, nil, ""), listDispatch, 0)
+		}, true, false},
+		{"the creation is refused", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(403, nil, ""), createDispatch, 0) }, false, true},
+		{"the room is refused", false, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(403, nil, ""), createRoom, 0) }, false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				if c.there {
+					makeRoom(t, client)
+				}
+				c.spoil(cloud)
+				_, created, err := client.EnsureDispatch(background, support)
+				var e *lkrpc.Error
+				if !errors.As(err, &e) || created || e.OutcomeUnknown != c.unknown || errors.Is(err, lkrpc.ErrCannotTell) == c.tells {
+					t.Errorf("created %v, %v; want outcome unknown %v, a definite error %v", created, err, c.unknown, c.tells)
+				}
+				if n := len(dispatched(cloud)); (n == 1) != c.unknown || n > 1 {
+					t.Errorf("%d dispatches, unknown %v", n, c.unknown)
+				}
+			})
+		})
+	}
+}
