@@ -87,7 +87,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// SIPStatus returns the SIP status with which a call ended: 486, "Busy Here". ok is false if err is no such error.
+// SIPStatus returns the SIP status (RFC 3261, 21) with which a call ended: 486, "Busy Here". They are in the error's metadata, as
+// sip_status_code and sip_status. ok is false if err has no such code from 100 to 699; reason may be empty.
 func SIPStatus(err error) (code int, reason string, ok bool) {
 	var e twirp.Error
 	if !errors.As(err, &e) {

@@ -10,7 +10,7 @@ import (
 	"github.com/twitchtv/twirp"
 )
 
-// Option sets up a Client.
+// Option sets up a Client. What is wrong with one is an error of New.
 type Option func(*config) error
 
 type config struct {
@@ -49,6 +49,7 @@ func WithTransportWrapper(wrap func(http.RoundTripper) http.RoundTripper) Option
 }
 
 // WithFailover passes options on to the failover layer: failover.Off, Hosts, Origins, WithoutPrefetch, OnAttempt, Logger.
+// What they are by default stands there. Given several times, they add up.
 func WithFailover(opts ...failover.Option) Option {
 	opts = slices.Clone(opts)
 	return func(c *config) error {
