@@ -33,4 +33,72 @@
 // the dead region. The budget belongs to one process, which at a call a second cannot exhaust it within two minutes. It is there
 // for busy ones: 100 processes with ten calls a second each, whose other regions serve 600 requests a second in all, settle at
 // 1,170 requests a second; without budget at 1,660.
+//
+// # RTC connections
+//
+// A participant's signal connection, /rtc, is tried in up to ten regions, one after the other: the given URL, then each region
+// of the server's list once, for 10 s each. What an attempt came to decides, by its status and never by a text:
+//
+//	101                           the connection stands
+//	403, 451                      next region: the project is pinned, and may not use this one
+//	408, 5xx                      next region: this one is ill
+//	no connection, reset, 10 s    next region: this one cannot be reached
+//	closed before the first message, or none in 10 s
+//	                              next region, through Connect only: by path the 101 was the end
+//	401                           the end: a token that is refused here is refused everywhere
+//	400, 404, 429, other 4xx      the end: no region would answer otherwise, or asking more makes it worse
+//	the caller's context is done  the end, at once
+//
+// When all fail, the last failure is what comes back. A client that takes an http.Client gets this by path, with t as its
+// Transport. So github.com/coder/websocket does:
+//
+//	func joinByPath(ctx context.Context, t *failover.Transport, serverURL, token string) (*websocket.Conn, error) {
+//		conn, _, err := websocket.Dial(ctx, serverURL+"/rtc", &websocket.DialOptions{
+//			HTTPClient: &http.Client{Transport: t},
+//			HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
+//		})
+//		return conn, err
+//	}
+//
+// Connect serves any library, and lets the dial function read the first message before the region counts as joined.
+// github.com/coder/websocket:
+//
+//	func joinWithCoder(ctx context.Context, t *failover.Transport, client *http.Client, serverURL, token string) (
+//		conn *websocket.Conn, first []byte, err error) {
+//		opts := &websocket.DialOptions{HTTPClient: client, HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}}
+//		err = t.Connect(ctx, serverURL, token, func(ctx context.Context, serverURL string) error {
+//			c, resp, err := websocket.Dial(ctx, serverURL+"/rtc", opts)
+//			if err != nil && resp != nil {
+//				return &failover.StatusError{Code: resp.StatusCode, Err: err}
+//			} else if err != nil {
+//				return err
+//			}
+//			context.AfterFunc(ctx, func() { c.CloseNow() }) // should the attempt fail: else ctx never ends
+//			conn = c
+//			_, first, err = c.Read(ctx)
+//			return err
+//		})
+//		return conn, first, err
+//	}
+//
+// github.com/gorilla/websocket:
+//
+//	func joinWithGorilla(ctx context.Context, t *failover.Transport, dialer websocket.Dialer, serverURL, token string) (
+//		conn *websocket.Conn, first []byte, err error) {
+//		header := http.Header{"Authorization": {"Bearer " + token}}
+//		err = t.Connect(ctx, serverURL, token, func(ctx context.Context, serverURL string) error {
+//			d := dialer
+//			d.NetDialContext = failover.DialUntil(ctx, dialer.NetDialContext) // gorilla does not read under ctx
+//			c, resp, err := d.DialContext(ctx, serverURL+"/rtc", header)
+//			if err != nil && resp != nil {
+//				return &failover.StatusError{Code: resp.StatusCode, Err: err}
+//			} else if err != nil {
+//				return err
+//			}
+//			conn = c
+//			_, first, err = c.ReadMessage()
+//			return err
+//		})
+//		return conn, first, err
+//	}
 package failover
