@@ -55,8 +55,8 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // # Errors
 //
-// They are *Error, or wrap one and [ErrCannotTell]. OutcomeUnknown says whether a dispatch may have been created. The time is the context's; without a deadline each call beneath has its own,
-// and four rounds are the most, so that it ends in any case.
+// They are *Error, or wrap one and [ErrCannotTell]. OutcomeUnknown says whether a dispatch may have been created. The time is the
+// context's; without a deadline each call beneath has its own, and four rounds are the most, so that it ends in any case.
 func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (d *livekit.AgentDispatch, created bool, err error) {
 	switch {
 	case req == nil:
@@ -223,9 +223,18 @@ func (e *ensuring) find(ctx context.Context) (*livekit.AgentDispatch, error) {
 }
 
 // create sends CreateDispatch as Once: on a server that does not know request ids, repeating it blindly makes two agents.
+//
+// A server that knows the caller's request id from an earlier call answers with the dispatch of that time. If that is over, there
+// is no agent, and this id cannot bring one.
 func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
 	return e.creating(ctx, func(ctx context.Context) (*livekit.AgentDispatch, error) {
-		return e.c.AgentDispatch.CreateDispatch(sentOnce(ctx), e.req)
+		d, err := e.c.AgentDispatch.CreateDispatch(sentOnce(ctx), e.req)
+		if err == nil && e.unknown == nil && !isLive(d) {
+			id, _ := requestID(ctx)
+			return nil, localError(twirp.FailedPrecondition, fmt.Sprintf("request id %q belongs to dispatch %s, which was deleted or whose"+
+				" jobs have ended: take a new request id for a new dispatch", id, d.GetId()), nil).named(ensureName)
+		}
+		return d, err
 	})
 }
 

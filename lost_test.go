@@ -2,6 +2,7 @@ package lkrpc_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/lkrpc/lkrpc/failover"
 	"github.com/lkrpc/lkrpc/failover/cloudtest"
 	"github.com/lkrpc/lkrpc/proto/livekit"
+	"github.com/twitchtv/twirp"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -357,6 +359,44 @@ func TestEnsureDispatchOutcomeUnknown(t *testing.T) {
 				}
 				if n := len(dispatched(cloud)); (n == 1) != c.unknown || n > 1 {
 					t.Errorf("%d dispatches, unknown %v", n, c.unknown)
+				}
+			})
+		})
+	}
+}
+
+// The server knows a request id from the dispatch that it once made. When that is over, the answer is no agent.
+func TestEnsureDispatchWithTheIDOfADeadDispatch(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *cloudtest.Cloud, *lkrpc.Client, *livekit.AgentDispatch){
+		"deleted": func(t *testing.T, _ *cloudtest.Cloud, client *lkrpc.Client, d *livekit.AgentDispatch) {
+			if _, err := client.AgentDispatch.DeleteDispatch(background, &livekit.DeleteAgentDispatchRequest{Room: support.Room, DispatchId: d.GetId()}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"job ended": func(t *testing.T, cloud *cloudtest.Cloud, _ *lkrpc.Client, d *livekit.AgentDispatch) {
+			if err := cloud.SetJob(d.GetId(), livekit.JobStatus_JS_SUCCESS, ""); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+				makeRoom(t, client)
+				ctx := lkrpc.WithRequestID(background, "call-17-first")
+				d, created, err := client.EnsureDispatch(ctx, support)
+				if err != nil || !created {
+					t.Fatal(d, created, err)
+				}
+				end(t, cloud, client, d)
+				again, created, err := client.EnsureDispatch(ctx, support)
+				var e *lkrpc.Error
+				if !errors.As(err, &e) || e.Code() != twirp.FailedPrecondition || e.OutcomeUnknown || again != nil || created ||
+					!strings.Contains(e.Msg(), "call-17-first") || !strings.Contains(e.Msg(), d.GetId()) {
+					t.Errorf("with the same id: %v, %t, %v", again, created, err)
+				}
+				other, created, err := client.EnsureDispatch(lkrpc.WithRequestID(background, "call-17-second"), support)
+				if err != nil || !created || other.GetId() == d.GetId() {
+					t.Errorf("with a new id: %v, %t, %v", other, created, err)
 				}
 			})
 		})
