@@ -62,7 +62,7 @@ func failureOf(err error) *failure {
 	if !errors.As(err, &e) {
 		return &failure{status: http.StatusInternalServerError, Message: "internal error"}
 	}
-	f := &failure{status: http.StatusBadGateway, Message: "LiveKit did not do it", OutcomeUnknown: outcomeUnknown(err)}
+	f := &failure{status: http.StatusBadGateway, Message: "LiveKit did not do it", OutcomeUnknown: e.OutcomeUnknown}
 	switch e.Code() {
 	case twirp.Unavailable, twirp.ResourceExhausted:
 		f.status, f.Message = http.StatusServiceUnavailable, "LiveKit cannot be reached, or is busy"
@@ -75,6 +75,8 @@ func failureOf(err error) *failure {
 		}
 	case twirp.InvalidArgument, twirp.Malformed, twirp.OutOfRange:
 		f.status, f.Message = http.StatusBadRequest, "LiveKit does not accept the request"
+	case twirp.FailedPrecondition: // the dispatch that was made with this key is over
+		f.status, f.Message = http.StatusConflict, errKeyEnded.Message
 	case twirp.Unauthenticated, twirp.PermissionDenied: // of this service, not of its client
 		f.Message = "LiveKit does not accept this service"
 	}
@@ -82,10 +84,4 @@ func failureOf(err error) *failure {
 		f.Message += "; an agent may have been dispatched all the same: send the request again with the same " + keyHeader
 	}
 	return f
-}
-
-// outcomeUnknown reports whether an agent may have been dispatched although EnsureDispatch failed.
-func outcomeUnknown(err error) bool {
-	var e *lkrpc.Error
-	return errors.Is(err, lkrpc.ErrCannotTell) || errors.As(err, &e) && e.OutcomeUnknown
 }

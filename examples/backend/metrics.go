@@ -67,8 +67,9 @@ func (m *metrics) request(route string, status int) {
 // dispatch counts what became of an EnsureDispatch, which is several calls.
 func (m *metrics) dispatch(created bool, err error) {
 	result := "found"
+	var failed *lkrpc.Error
 	switch {
-	case err != nil && outcomeUnknown(err):
+	case errors.As(err, &failed) && failed.OutcomeUnknown:
 		result = "unknown"
 	case err != nil:
 		result = "failed"
