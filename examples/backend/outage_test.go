@@ -102,14 +102,15 @@ func TestFailures(t *testing.T) {
 			for _, region := range w.cloud.Regions() {
 				region.Refuse()
 			}
-		}, 503, "2", true, "unknown"},
-		{"all busy", everywhere(cloudtest.Status(503, http.Header{"Retry-After": {"7"}}, "")), 503, "7", true, "unknown"},
+		}, 503, "2", false, "failed"},
+		{"all busy", everywhere(cloudtest.Status(503, http.Header{"Retry-After": {"7"}}, "")), 503, "7", false, "failed"},
 		{"all silent", everywhere(cloudtest.Hang()), 504, "2", false, "failed"},
 		{"too many requests", creation(twirp.ResourceExhausted.Error("slow down")), 503, "2", false, "failed"},
 		{"a creation that answers nothing", everywhere(cloudtest.Hang(), cloudtest.On(createDispatch)), 504, "2", true, "unknown"},
 		{"a room name that is refused", creation(twirp.InvalidArgumentError("room", "is odd")), 400, "", false, "failed"},
 		{"another key", creation(twirp.Unauthenticated.Error("invalid token")), 502, "", false, "failed"},
-		{"a bug", creation(twirp.FailedPrecondition.Error("no")), 502, "", false, "failed"},
+		{"a bug", creation(twirp.Unimplemented.Error("no")), 502, "", false, "failed"},
+		{"a key whose dispatch is over", creation(twirp.FailedPrecondition.Error("no")), 409, "", false, "failed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
@@ -117,7 +118,7 @@ func TestFailures(t *testing.T) {
 				test.fail(w)
 				got := w.call(t.Context(), `{"room": "r", "identity": "ann"}`, keyHeader, "k-1")
 				if got.status != test.status || got.header.Get("Retry-After") != test.retryAfter || got.OutcomeUnknown != test.unknown ||
-					got.RequestID != "k-1" || got.Message == "" || strings.Contains(got.Message, keyHeader) != test.unknown {
+					got.RequestID != "k-1" || got.Message == "" || strings.Contains(got.Message, keyHeader) != (test.unknown || test.status == 409) {
 					t.Errorf("status %d, retry after %q, %s", got.status, got.header.Get("Retry-After"), got.body)
 				}
 				if n := w.metric(t, fmt.Sprintf("backend_dispatches_total{result=%q}", test.result)); n != 1 {
