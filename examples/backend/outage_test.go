@@ -109,7 +109,7 @@ func TestFailures(t *testing.T) {
 		{"a creation that answers nothing", everywhere(cloudtest.Hang(), cloudtest.On(createDispatch)), 504, "2", true, "unknown"},
 		{"a room name that is refused", creation(twirp.InvalidArgumentError("room", "is odd")), 400, "", false, "failed"},
 		{"another key", creation(twirp.Unauthenticated.Error("invalid token")), 502, "", false, "failed"},
-		{"a bug", creation(twirp.Unimplemented.Error("no")), 502, "", false, "failed"},
+		{"a bug", creation(twirp.Aborted.Error("no")), 502, "", false, "failed"},
 		{"a key whose dispatch is over", creation(twirp.FailedPrecondition.Error("no")), 409, "", false, "failed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
