@@ -1,0 +1,3 @@
+module github.com/lkrpc/lkrpc/testdata/peers/bench
+
+go 1.26.0
