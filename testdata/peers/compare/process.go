@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"time"
 
 	"github.com/lkrpc/lkrpc/testdata/peers/bench"
 	"github.com/lkrpc/lkrpc/testdata/peers/bench/cloud"
@@ -88,6 +89,20 @@ func (c *fakeCloud) command(cmd cloud.Command) (s cloud.Stats, err error) {
 	return s, c.hear(&s)
 }
 
+// closed returns the counts, once there are no more open connections than at first or half a second has passed: the cloud learns
+// a little later than the client that a connection is closed.
+func (c *fakeCloud) closed(first int) (s cloud.Stats, err error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 50 {
+		if s, err = c.command(cloud.Command{}); err != nil || s.Open <= first {
+			break
+		}
+		<-tick.C
+	}
+	return s, err
+}
+
 // outcome is a job's result as the client's process saw it, and as the cloud did.
 type outcome struct {
 	bench.Result
@@ -127,7 +142,7 @@ func trial(ctx context.Context, b binaries, c *fakeCloud, cl client, job bench.J
 	if err := w.hear(&o.Result); err != nil {
 		return nil, err
 	}
-	after, err := c.command(cloud.Command{})
+	after, err := c.closed(first.Open)
 	if err != nil {
 		return nil, err
 	}
