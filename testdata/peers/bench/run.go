@@ -36,6 +36,7 @@ func run(job Job, clients map[string]Factory, warm func() error) (*Result, error
 		return nil, err
 	}
 	r = &runner{job: job, client: c}
+	r.rooms.Store(int64(job.WarmUp)) // those after the warm-up are new too
 	result, err := r.measured()
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ var affected = []int{bare, lkrpcSigns, sdkSigns}
 // play runs a scenario with each affected client at the same time, each with a cloud of its own: they wait more than they work.
 // crowd in a hundred of the calls are made.
 func (s scenario) play(ctx context.Context, b binaries, proto bench.Proto, crowd int, strict bool) ([]*outcome, error) {
-	job := bench.Job{Proto: proto, Callers: 1, Calls: max(s.calls*crowd/100, 5), Every: s.every, Timeout: s.timeout, WarmUp: 20}
+	job := bench.Job{Proto: proto, Callers: 1, Calls: max(s.calls*crowd/100, 5), Every: s.every, Timeout: s.timeout, WarmUp: 200}
 	outcomes, errs := make([]*outcome, len(affected)), make([]error, len(affected))
 	var wg sync.WaitGroup
 	for i, at := range affected {
