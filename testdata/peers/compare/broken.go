@@ -26,7 +26,7 @@ var all = []int{0, 1, 2}
 var scenarios = []scenario{
 	{"home region answers 503", cloud.Command{Break: all[:1], Fault: cloud.Unavailable}, 200, 10 * time.Millisecond, callTimeout},
 	{"home region dead: connections reset and refused", cloud.Command{Break: all[:1], Fault: cloud.Dead}, 200, 10 * time.Millisecond, callTimeout},
-	{"home region silent: requests are never answered", cloud.Command{Break: all[:1], Fault: cloud.Silent}, 100, 100 * time.Millisecond, callTimeout},
+	{"home region silent: nothing is answered, nor the region list", cloud.Command{Break: all[:1], Fault: cloud.Silent}, 100, 100 * time.Millisecond, callTimeout},
 	{"outage: every region answers 503", cloud.Command{Break: all, Fault: cloud.Unavailable}, 400, 10 * time.Millisecond, callTimeout},
 	{"outage: every region dead", cloud.Command{Break: all, Fault: cloud.Dead}, 200, 10 * time.Millisecond, callTimeout},
 	{"every region silent, calls with 1 s", cloud.Command{Break: all, Fault: cloud.Silent}, 20, 10 * time.Millisecond, time.Second},
