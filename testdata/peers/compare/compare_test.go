@@ -169,6 +169,7 @@ func BenchmarkDispatch(b *testing.B) {
 		for _, callers := range []int{1, 64} {
 			for _, cl := range clients {
 				b.Run(fmt.Sprintf("%s/callers=%d/%s", strings.ReplaceAll(string(p), "/", ""), callers, strings.ReplaceAll(cl.name, ", ", "/")), func(b *testing.B) {
+					b.ReportAllocs()
 					c, err := startCloud(b.Context(), built, false)
 					if err != nil {
 						b.Fatal(err)
