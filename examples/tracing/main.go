@@ -69,7 +69,7 @@ func printCalls(w io.Writer, spans tracetest.SpanStubs) {
 func attr(s tracetest.SpanStub, key attribute.Key) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return "-"
