@@ -219,7 +219,10 @@ func status(code int) http.HandlerFunc {
 }
 
 // hang answers nothing until the client goes.
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func hang(_ http.ResponseWriter, r *http.Request) {
+	<-r.Context().Done()
+	panic(http.ErrAbortHandler) // else it would answer 200, which may arrive just before the connection is closed
+}
 
 // after answers when the time has passed, unless the client has gone by then.
 func after(d time.Duration, then http.HandlerFunc) http.HandlerFunc {
