@@ -11,7 +11,10 @@
 //		return err
 //	}
 //	defer client.Close()
-//	cloud.Region(0).Break(cloudtest.Status(503, nil, "maintenance")) // what now?
+//	cloud.Region(0).Break(cloudtest.Status(503, nil, "maintenance"), cloudtest.On(cloudtest.API)) // what now?
+//
+// A client learns of the other regions from the home region's list: when a fault spoils that too, as Break without On does and the
+// faults of the network do, only a client that was answered before goes elsewhere.
 //
 // # What is real
 //
