@@ -60,8 +60,9 @@
 //		return conn, err
 //	}
 //
-// Connect serves any library, and lets the dial function read the first message before the region counts as joined.
-// github.com/coder/websocket:
+// Connect serves any library, and lets the dial function read the first message before the region counts as joined. What it
+// dials with must not have t as its Transport: each attempt would try all regions by itself. github.com/coder/websocket, whose
+// client is one with an http.Transport, or nil for net/http's default:
 //
 //	func joinWithCoder(ctx context.Context, t *failover.Transport, client *http.Client, serverURL, token string) (
 //		conn *websocket.Conn, first []byte, err error) {
