@@ -48,8 +48,9 @@ func Hosts(patterns ...string) Option {
 
 // Origins names the other regions of those who run their own: URLs such as "https://eu.sfu.example.com", tried in this order
 // after the one that a call was made to. Their hosts count as named by Hosts. A call to a host named by Hosts or Origins goes
-// to these and asks no region list; calls to LiveKit Cloud are not concerned. The default is none: the server's region list
-// is read.
+// to these and asks no region list, so name the host that calls are made to as well, by Hosts or here; [Transport.OriginsUnused]
+// and lkrpc.New tell of one that is not named. Calls to LiveKit Cloud are not concerned. The default is none: the
+// server's region list is read.
 //
 // The bearer token is sent to each of them.
 func Origins(urls ...string) Option {
