@@ -16,7 +16,7 @@ import (
 // Client has every LiveKit server API. The fields are interfaces, so that code which takes one can be tested with a fake.
 // Safe for concurrent use; make one and keep it, since connections and what is known of regions live in it.
 //
-// Every call signs a token of its own with just the grants that the method needs, is repeated where that is safe, and fails
+// Every call carries a token with just the grants that the method needs, is repeated where that is safe, and fails
 // with an *Error.
 type Client struct {
 	AgentDispatch   livekit.AgentDispatchService
