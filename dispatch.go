@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/lkrpc/lkrpc/failover"
 	"github.com/lkrpc/lkrpc/proto/livekit"
 	"github.com/twitchtv/twirp"
 	"google.golang.org/protobuf/proto"
@@ -29,7 +30,8 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 // dispatch: a new one (created), or the one that was there. Room and AgentName are required; the other fields count only if a
 // dispatch is created. It is safe for concurrent use.
 //
-// A dispatch counts as there unless it was deleted or all its jobs have ended; one of another deployment is another one. A room
+// A dispatch counts as there unless it was deleted or all its jobs have ended; one of another deployment is another one. What this
+// call has made itself, and finds when it looks again, counts also if its agent is done by then. A room
 // that does not exist is made with the agent in it, which starts that agent alone: a plain CreateDispatch into a new room also
 // starts the workers that have no name. In a room that exists the dispatch is created unless it is found. A creation whose
 // outcome is unknown is looked up, and sent again with the same request id only if it did not happen.
@@ -66,6 +68,11 @@ func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDis
 		return nil, false, ensureError("the request names no agent: set AgentName")
 	case req.GetRoom() == "":
 		return nil, false, ensureError("the request names no room: set Room")
+	}
+	if id, ok := requestID(ctx); ok { // what creates a room does not look at it
+		if err := failover.CheckRequestID(id); err != nil {
+			return nil, false, ensureError(err.Error())
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, contextError(err, &outgoing{}).named(ensureName)
@@ -104,7 +111,9 @@ type ensuring struct {
 	c       *Client
 	req     *livekit.CreateAgentDispatchRequest
 	flight  *flight
-	unknown error // the newest creation whose outcome is unknown
+	fresh   bool            // the room was made by this flight, or another caller made it at the same time
+	unknown error           // the newest creation whose outcome is unknown
+	over    map[string]bool // dispatches that were over before anything was created
 }
 
 // run looks, does what the look calls for, and looks again where that told nothing.
@@ -152,23 +161,22 @@ func (e *ensuring) round(ctx context.Context) (d *livekit.AgentDispatch, created
 	if err != nil {
 		return nil, false, cannotTell(err)
 	}
-	fresh := false
 	if !exists {
 		if err := e.createRoom(ctx); err != nil {
 			return nil, false, err
 		}
-		fresh = true
+		e.fresh = true
 	}
-	settle := fresh || e.unknown != nil // what was made may not show at once
+	made := e.fresh || e.unknown != nil // in this round or before; it may not show at once
 	for look := range settleLooks {
 		d, err = e.find(ctx)
 		if err != nil {
 			return nil, false, cannotTell(err)
 		}
 		if d != nil {
-			return d, fresh || e.unknown != nil, nil
+			return d, made, nil
 		}
-		if !settle || look == settleLooks-1 || pause(ctx, settlePause<<look) != nil {
+		if !made || look == settleLooks-1 || pause(ctx, settlePause<<look) != nil {
 			break
 		}
 	}
@@ -193,15 +201,16 @@ func (e *ensuring) roomExists(ctx context.Context) (bool, error) {
 // the look that follows tells.
 func (e *ensuring) createRoom(ctx context.Context) error {
 	_, err := e.creating(ctx, func(ctx context.Context) (*livekit.AgentDispatch, error) {
+		req := proto.CloneOf(e.req) // interceptors may change what they are given
 		_, err := e.c.Room.CreateRoom(ctx, &livekit.CreateRoomRequest{
-			Name: e.req.GetRoom(),
+			Name: req.GetRoom(),
 			Agents: []*livekit.RoomAgentDispatch{{
-				AgentName:     e.req.GetAgentName(),
-				Metadata:      e.req.GetMetadata(),
-				RestartPolicy: e.req.GetRestartPolicy(),
-				Deployment:    e.req.GetDeployment(),
-				Attributes:    e.req.GetAttributes(),
-				ThreadId:      e.req.GetThreadId(),
+				AgentName:     req.GetAgentName(),
+				Metadata:      req.GetMetadata(),
+				RestartPolicy: req.GetRestartPolicy(),
+				Deployment:    req.GetDeployment(),
+				Attributes:    req.GetAttributes(),
+				ThreadId:      req.GetThreadId(),
 			}},
 		})
 		return nil, err
@@ -209,18 +218,29 @@ func (e *ensuring) createRoom(ctx context.Context) error {
 	return err
 }
 
-// find returns the dispatch that makes another one superfluous, or nil.
+// find returns the dispatch that makes another one superfluous, or nil. One that is over already does so too if it came of this
+// flight: an agent with little to do would do it twice.
 func (e *ensuring) find(ctx context.Context) (*livekit.AgentDispatch, error) {
 	list, err := e.c.AgentDispatch.ListDispatch(ctx, &livekit.ListAgentDispatchRequest{Room: e.req.GetRoom()})
 	if err != nil {
 		return nil, err
 	}
+	var done *livekit.AgentDispatch
 	for _, d := range list.GetAgentDispatches() {
-		if d.GetAgentName() == e.req.GetAgentName() && d.GetDeployment() == e.req.GetDeployment() && isLive(d) {
+		switch {
+		case d.GetAgentName() != e.req.GetAgentName() || d.GetDeployment() != e.req.GetDeployment():
+		case isLive(d):
 			return d, nil
+		case !e.fresh && e.unknown == nil:
+			if e.over == nil {
+				e.over = make(map[string]bool)
+			}
+			e.over[d.GetId()] = true
+		case !e.over[d.GetId()] && d.GetState().GetDeletedAt() == 0:
+			done = d
 		}
 	}
-	return nil, nil
+	return done, nil
 }
 
 // create sends CreateDispatch as Once: on a server that does not know request ids, repeating it blindly makes two agents.
@@ -229,7 +249,7 @@ func (e *ensuring) find(ctx context.Context) (*livekit.AgentDispatch, error) {
 // is no agent, and this id cannot bring one.
 func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
 	return e.creating(ctx, func(ctx context.Context) (*livekit.AgentDispatch, error) {
-		d, err := e.c.AgentDispatch.CreateDispatch(sentOnce(ctx), e.req)
+		d, err := e.c.AgentDispatch.CreateDispatch(sentOnce(ctx), proto.CloneOf(e.req)) // see createRoom
 		if err == nil && e.unknown == nil && !isLive(d) {
 			id, _ := requestID(ctx)
 			return nil, localError(twirp.FailedPrecondition, fmt.Sprintf("request id %q belongs to dispatch %s, which was deleted or whose"+
