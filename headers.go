@@ -17,9 +17,11 @@ import (
 func (c *Client) setHeader(req *http.Request, token string) {
 	for name, values := range req.Header {
 		canonical := http.CanonicalHeaderKey(name)
-		if canonical == "Authorization" { // a caller's, in whatever spelling
+		switch {
+		case name == "Accept" || name == "Content-Type" || name == "Twirp-Version": // the generated client's
+		case ownHeader(canonical): // a caller's, in whatever spelling
 			delete(req.Header, name)
-		} else if canonical != name {
+		case canonical != name:
 			delete(req.Header, name)
 			req.Header[canonical] = values
 		}
@@ -37,11 +39,14 @@ func (c *Client) setHeader(req *http.Request, token string) {
 
 var userAgent = []string{"lkrpc/" + Version}
 
-// ownHeader tells the headers that a call's meaning rests on. name is canonical.
+// ownHeader tells the headers that a call's meaning rests on, and those that are about one connection (RFC 9110, 7.6.1), which a
+// request that came in on another one may have: with Upgrade nothing can be sent over HTTP/2, and with Accept-Encoding net/http
+// leaves the answer compressed. name is canonical.
 func ownHeader(name string) bool {
 	switch name {
-	case "Authorization", "Accept", "Content-Type", "Content-Length", "Content-Encoding", "Transfer-Encoding", "Connection", "Host",
-		"Twirp-Version", "X-Twirp-Timeout-Ms", failover.RequestIDHeader:
+	case "Authorization", "Accept", "Content-Type", "Content-Length", "Content-Encoding", "Twirp-Version", "X-Twirp-Timeout-Ms",
+		failover.RequestIDHeader,
+		"Accept-Encoding", "Connection", "Expect", "Host", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		return true
 	}
 	return false

@@ -12,6 +12,7 @@ import (
 	"github.com/lkrpc/lkrpc"
 	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/failover"
+	"github.com/lkrpc/lkrpc/failover/cloudtest"
 	"github.com/lkrpc/lkrpc/proto/livekit"
 	"github.com/twitchtv/twirp"
 )
@@ -263,4 +264,31 @@ func TestCloseEndsTheClient(t *testing.T) {
 	if _, err := client.Room.ListRooms(background, &livekit.ListRoomsRequest{}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a call after Close: %v, want an error that says so", err)
 	}
+}
+
+// What a request that came in says of its own connection, body and answer does not go on with a call, in any spelling: the
+// headers of such a request are often passed on whole.
+func TestHeadersOfAnotherConnection(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		for name, value := range map[string]string{
+			"Accept-Encoding": "gzip, br", "Connection": "Upgrade", "Content-Encoding": "gzip", "Content-Length": "5", "Expect": "100-continue",
+			"Host": "other.example.com", "Keep-Alive": "timeout=5", "Proxy-Connection": "close", "Te": "gzip", "Trailer": "X-A",
+			"Transfer-Encoding": "chunked", "Upgrade": "websocket", "accept": "text/html", "content-type": "application/json",
+			"upgrade": "h2c", "TE": "gzip", "twirp-version": "v0",
+		} {
+			cloud.Forget()
+			rec := &recorder{}
+			ctx := withHeaders(t, http.Header{name: {value}})
+			_, err := client.Room.CreateRoom(ctx, &livekit.CreateRoomRequest{Name: "r"})
+			if got := calls(cloud); err != nil || len(got) != 1 {
+				t.Errorf("%s: %v after %v, want one request that is answered", name, err, got)
+			}
+			if _, err := newTestClient(t, "localhost:7880", rec).Room.ListRooms(ctx, &livekit.ListRoomsRequest{}); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if h := rec.last(t).Header; slices.Contains(h.Values(name), value) || slices.Contains(h[name], value) {
+				t.Errorf("%s was sent: %v", name, h)
+			}
+		}
+	})
 }
