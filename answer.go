@@ -23,7 +23,7 @@ func answerError(resp *http.Response, out *outgoing) *Error {
 		return nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	e := readError(resp.StatusCode, resp.Header.Get("Content-Type"), body).withTrail(&out.trail)
+	e := readError(resp.StatusCode, resp.Header.Get("Content-Type"), []byte(out.hide(string(body)))).withTrail(&out.trail)
 	e.HTTPStatus = resp.StatusCode
 	return e
 }

@@ -45,7 +45,7 @@ type Error struct {
 // 524, deadline_exceeded or canceled if the caller's context ended the call, invalid_argument for a request that was not sent.
 func (e *Error) Code() twirp.ErrorCode { return e.code }
 
-// Msg returns the server's message, or ours: one line without control characters, at most 500 bytes of a server's text.
+// Msg returns the server's message, or ours: one line without control characters, at most 500 bytes of a text that is not ours.
 func (e *Error) Msg() string { return e.msg }
 
 // Meta returns the server's metadata of this key, or "". A value that is no text is returned as it stands in the JSON.
@@ -82,7 +82,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " [request id %s]", e.RequestID)
 	}
 	for _, a := range e.Attempts {
-		fmt.Fprintf(&b, " [attempt %v]", a)
+		fmt.Fprintf(&b, " [attempt %s]", line(a.String(), maxText))
 	}
 	return b.String()
 }
@@ -125,7 +125,7 @@ func contextError(err error, out *outgoing) *Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		code = twirp.DeadlineExceeded
 	}
-	return (&Error{code: code, msg: failover.Scrub(err.Error()), cause: err}).withTrail(&out.trail)
+	return (&Error{code: code, msg: line(err.Error(), maxText), cause: err}).withTrail(&out.trail)
 }
 
 // transportError is the error of a call that has no answer.
@@ -133,7 +133,7 @@ func transportError(err error, out *outgoing) *Error {
 	if out.trail.Expired {
 		return contextError(causeOf(err), out)
 	}
-	e := &Error{code: twirp.Unavailable, msg: failover.Scrub(causeOf(err).Error()), cause: err}
+	e := &Error{code: twirp.Unavailable, msg: line(out.hide(causeOf(err).Error()), maxText), cause: err}
 	if attempts := out.trail.Attempts; len(attempts) > 0 {
 		e.HTTPStatus = attempts[len(attempts)-1].Status
 	}
@@ -171,7 +171,7 @@ func errorOf(err error, out *outgoing) *Error {
 		return e
 	}
 	// The answer stood, but could not be decoded; or the request could not be encoded.
-	e = &Error{code: twirp.InvalidArgument, msg: failover.Scrub(err.Error()), cause: err}
+	e = &Error{code: twirp.InvalidArgument, msg: line(err.Error(), maxText), cause: err}
 	e.withTrail(&out.trail)
 	if attempts := out.trail.Attempts; len(attempts) > 0 {
 		e.code = twirp.Internal

@@ -2,6 +2,7 @@ package lkrpc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lkrpc/lkrpc"
+	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/proto/livekit"
 	"github.com/twitchtv/twirp"
 )
@@ -173,5 +175,54 @@ func TestErrorWithMeta(t *testing.T) {
 	more.MetaMap()["k"] = "changed"
 	if more.Meta("k") != "v" {
 		t.Error("MetaMap gave the map itself")
+	}
+}
+
+// What a proxy, a certificate, a token service or a server wrote into an error can do nothing to a terminal or a log, is not
+// endless, and does not hold the call's token, of whatever form that is.
+func TestTextsOfOthersInErrors(t *testing.T) {
+	const token = "sesame-0123456789"
+	foul := "no\n\x1b[31mway " + token + strings.Repeat(" and on", 1000)
+	for name, c := range map[string]struct {
+		token func(context.Context, *auth.ClaimGrants) (string, error)
+		rt    roundTripper
+	}{
+		"transport": {
+			func(context.Context, *auth.ClaimGrants) (string, error) { return token, nil },
+			func(*http.Request) (*http.Response, error) {
+				return nil, errors.New(strings.ReplaceAll(foul, token, ""))
+			},
+		},
+		"credentials": {
+			func(context.Context, *auth.ClaimGrants) (string, error) {
+				return "", errors.New(strings.ReplaceAll(foul, token, ""))
+			},
+			nil,
+		},
+		"server": {
+			func(context.Context, *auth.ClaimGrants) (string, error) { return token, nil },
+			func(r *http.Request) (*http.Response, error) {
+				resp := answer(r, 401, "application/json", "")
+				text, _ := json.Marshal(map[string]any{"code": "unauthenticated", "msg": foul, "meta": map[string]string{"k": foul}})
+				resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(string(text))), int64(len(text))
+				return resp, nil
+			},
+		},
+	} {
+		client, err := lkrpc.New("localhost:7880", tokens(c.token), lkrpc.WithHTTPTransport(c.rt))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Room.ListRooms(background, &livekit.ListRoomsRequest{})
+		client.Close()
+		var e *lkrpc.Error
+		if !errors.As(err, &e) || !strings.Contains(e.Msg(), "way") {
+			t.Fatalf("%s: %v, want what was said", name, err)
+		}
+		for _, text := range []string{e.Msg(), e.Meta("k"), e.Error()} {
+			if strings.ContainsAny(text, "\n\x1b") || strings.Contains(text, token) || len(text) > 1500 {
+				t.Errorf("%s: %d bytes: %q", name, len(text), text)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/lkrpc/lkrpc/failover"
@@ -17,6 +18,14 @@ type outgoing struct {
 	call  failover.Call
 	trail failover.Trail
 	token string
+}
+
+// hide is a text without the token of the call, of whatever form it is.
+func (o *outgoing) hide(text string) string {
+	if len(o.token) < 8 { // no secret, and it may be part of any word
+		return text
+	}
+	return strings.ReplaceAll(text, o.token, "[token]")
 }
 
 type outgoingKey struct{}
@@ -85,7 +94,7 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	case err != nil && ctx.Err() != nil:
 		return nil, contextError(ctx.Err(), out)
 	case err != nil:
-		return nil, localError(twirp.Unauthenticated, "no token: "+failover.Scrub(err.Error()), err)
+		return nil, localError(twirp.Unauthenticated, "no token: "+line(err.Error(), maxText), err)
 	}
 	if err := checkToken(token); err != nil {
 		return nil, localError(twirp.Unauthenticated, err.Error(), nil)

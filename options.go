@@ -59,8 +59,9 @@ func WithFailover(opts ...failover.Option) Option {
 }
 
 // WithHeader sends these headers with every request, attempts and region lists alike. Names that the client sets itself
-// (Authorization, Content-Type, Accept, ...) or that are about one connection (Upgrade, ...), names that no header has and values with control characters are an error. A
-// context's headers (twirp.WithHTTPRequestHeaders) with the same name come in their place. The default is none.
+// (Authorization, Content-Type, Accept, ...), names that are about one connection (Upgrade, ...), names that no header has and
+// values with control characters are an error. A context's headers (twirp.WithHTTPRequestHeaders) with the same name come in their
+// place. The default is none.
 func WithHeader(header http.Header) Option {
 	header = header.Clone()
 	return func(c *config) error {
