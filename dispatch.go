@@ -81,15 +81,15 @@ func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDis
 		e := ensuring{c: c, req: proto.CloneOf(req), flight: f}
 		f.dispatch, f.created, f.err = e.run(ctx)
 	})
-	defer c.flights.leave(f)
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		if !f.landed() {
-			e := contextError(ctx.Err(), &outgoing{}).named(ensureName)
-			e.OutcomeUnknown = f.creating.Load()
-			return nil, false, e
-		}
+	}
+	landed := f.landed()
+	if creating := c.flights.leave(f); !landed {
+		e := contextError(ctx.Err(), &outgoing{}).named(ensureName)
+		e.OutcomeUnknown = creating
+		return nil, false, e
 	}
 	switch {
 	case f.panicked != nil:
@@ -263,7 +263,9 @@ func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
 func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*livekit.AgentDispatch, error)) (*livekit.AgentDispatch, error) {
 	limited, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
-	e.flight.creating.Store(true)
+	if err := e.c.flights.create(ctx, e.flight); err != nil {
+		return nil, contextError(err, &outgoing{}).named(ensureName)
+	}
 	d, err := do(limited)
 	var failed *Error
 	switch {

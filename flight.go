@@ -101,15 +101,30 @@ func (fs *flights) join(ctx context.Context, key flightKey, do func(context.Cont
 	return f
 }
 
-// leave ends a caller's wait. When the last one leaves before the flight is over, it is cancelled, and the next caller begins
-// another; unless a creation is on its way, whose outcome the next caller must not be without.
-func (fs *flights) leave(f *flight) {
+// leave ends a caller's wait, and reports whether a creation is under way or its outcome unknown. When the last one leaves before
+// the flight is over, it is cancelled, and the next caller begins another; unless there is a creation, whose outcome the next
+// caller must not be without.
+func (fs *flights) leave(f *flight) (creating bool) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if f.waiting--; f.waiting == 0 && !f.creating.Load() {
+	creating = f.creating.Load()
+	if f.waiting--; f.waiting == 0 && !creating {
 		f.cancel()
 		fs.remove(f)
 	}
+	return creating
+}
+
+// create begins a creation, unless the flight is cancelled. It is one step for those who leave: none of them hears that nothing
+// was created, or cancels the flight, when the request is about to go out.
+func (fs *flights) create(ctx context.Context, f *flight) error {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.creating.Store(true)
+	return nil
 }
 
 func (fs *flights) land(f *flight) {
