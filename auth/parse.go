@@ -59,6 +59,9 @@ func decode(text string) (*unverified, error) {
 	case token.Method != jwt.SigningMethodHS256:
 		return nil, wrongAlgorithm(token)
 	}
+	if _, ok := token.Header["crit"]; ok { // RFC 7515, 4.1.11: none of what it can name is understood here
+		return nil, fmt.Errorf("%w: its header asks for extensions (crit)", ErrTokenMalformed)
+	}
 	u.header, u.signature = token.Header, token.Signature
 	return u, nil
 }

@@ -66,6 +66,9 @@ func (v *APIKeyTokenVerifier) Verify(secret string) (*jwt.RegisteredClaims, *Cla
 	if err := jwt.SigningMethodHS256.Verify(token.signed, token.signature, []byte(secret)); err != nil { // in constant time
 		return nil, nil, ErrTokenSignature
 	}
+	if nbf := token.claims.NotBefore; nbf != nil && nbf.Year() > 9999 { // so far off that comparing it overflows
+		return nil, nil, fmt.Errorf("%w: it is valid from a year beyond 9999", ErrTokenNotYetValid)
+	}
 	if err := validator.Validate(token.claims); err != nil {
 		return nil, nil, timeError(err, &token.claims)
 	}
