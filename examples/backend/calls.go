@@ -20,6 +20,7 @@ type calls struct {
 	mu     sync.Mutex
 	keys   recent[*keyUse]
 	rooms  recent[*call] // the newest call of each
+	ends   recent[int64] // when a room of that name finished last, by LiveKit's clock, in seconds
 	events recent[bool]  // by id
 }
 
@@ -43,7 +44,8 @@ var (
 )
 
 func newCalls() *calls {
-	return &calls{keys: newRecent[*keyUse](remembered), rooms: newRecent[*call](remembered), events: newRecent[bool](remembered)}
+	return &calls{keys: newRecent[*keyUse](remembered), rooms: newRecent[*call](remembered), ends: newRecent[int64](remembered),
+		events: newRecent[bool](remembered)}
 }
 
 // claim notes that a request is about to be done under a key. The same request may come again, at the same time too, until its
@@ -67,13 +69,18 @@ func (c *calls) claim(key string, req callRequest) error {
 	return nil
 }
 
-// begin notes that an agent is dispatched. Several participants of a room are in one call.
+// begin notes that an agent is dispatched. Several participants of a room are in one call. If LiveKit's answer was long on its way,
+// the room may have finished already.
 func (c *calls) begin(key string, d *livekit.AgentDispatch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	running, ok := c.rooms.get(d.GetRoom())
 	if !ok || running.ended {
-		running = &call{since: time.Unix(0, d.GetState().GetCreatedAt())}
+		created := d.GetState().GetCreatedAt()
+		running = &call{since: time.Unix(0, created)}
+		if end, ok := c.ends.get(d.GetRoom()); ok && created > 0 {
+			running.ended = end > running.since.Unix()
+		}
 		c.rooms.put(d.GetRoom(), running)
 	}
 	if use, ok := c.keys.get(key); ok {
@@ -90,7 +97,11 @@ func (c *calls) finish(event *livekit.WebhookEvent) bool {
 		return false
 	}
 	c.events.put(event.GetId(), true)
-	running, ok := c.rooms.get(event.GetRoom().GetName())
+	room := event.GetRoom().GetName()
+	if end, ok := c.ends.get(room); !ok || event.GetCreatedAt() > end {
+		c.ends.put(room, event.GetCreatedAt())
+	}
+	running, ok := c.rooms.get(room)
 	if !ok || running.ended || event.GetCreatedAt() < running.since.Unix() {
 		return false
 	}

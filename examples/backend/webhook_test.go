@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lkrpc/lkrpc/auth"
+	"github.com/lkrpc/lkrpc/failover/cloudtest"
 )
 
 // webhook sends an event as LiveKit does, signed with a key.
@@ -83,6 +84,25 @@ func TestWebhook(t *testing.T) {
 		w.wantOpen(t, "after the event came again", 2)
 		hear(finished("EV_4", "r", time.Now()))
 		w.wantOpen(t, "after the other call", 1)
+	})
+}
+
+// A room may finish while the answer about its agent is still on its way. Then its call does not stay open for good.
+func TestWebhookBeforeTheAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		const body = `{"room": "r", "identity": "ann"}`
+		w.makeRoom(t, "r")
+		w.cloud.Region(0).Break(cloudtest.After(cloudtest.Delay(4*time.Second)), cloudtest.On(createDispatch), cloudtest.Times(1))
+		timer := time.AfterFunc(2*time.Second, func() {
+			w.webhook(t, w.cloud.Key, w.cloud.Secret, finished("EV_1", "r", time.Now()))
+		})
+		defer timer.Stop()
+		w.mustCall(t, body, keyHeader, "k-1")
+		w.wantOpen(t, "after the room finished", 0)
+		if got := w.call(t.Context(), body, keyHeader, "k-1"); got.status != http.StatusConflict {
+			t.Errorf("a late retry: status %d, %s", got.status, got.body)
+		}
+		w.mustCall(t, body, keyHeader, "k-2")
 	})
 }
 
