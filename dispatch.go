@@ -282,11 +282,7 @@ func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*live
 // unknown.
 func worthAnotherLook(err error) bool {
 	var failed *Error
-	if !errors.As(err, &failed) {
-		return false
-	}
-	switch failed.Code() {
-	case twirp.Unauthenticated, twirp.PermissionDenied, twirp.InvalidArgument, twirp.Canceled:
+	if !errors.As(err, &failed) || isHopeless(err) || failed.Code() == twirp.Canceled {
 		return false
 	}
 	return failed.OutcomeUnknown || errors.Is(err, ErrCannotTell)

@@ -91,8 +91,8 @@ func (e *DispatchGoneError) Unwrap() error { return ErrDispatchGone }
 //
 // At the deadline it returns [ErrNoAgent], with the dispatch as it was seen last: delete that before another is ensured, as
 // [Client.EnsureDispatch] says. If all jobs have failed it returns [ErrJobFailed], with the job and its text; if the dispatch is
-// gone [ErrDispatchGone]. A refused token (unauthenticated, permission_denied), a missing name and a context that is cancelled
-// end it with an *Error.
+// gone [ErrDispatchGone]. A refused token (unauthenticated, permission_denied), a missing name, a context that is cancelled and a
+// client that is closed end it with an *Error.
 func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*livekit.Job, error) {
 	name := methodName{"AgentDispatchService", "WaitForAgent"}
 	switch {
@@ -135,7 +135,7 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 	}
 }
 
-// isHopeless reports whether asking again cannot help: the token is refused, or the client is closed.
+// isHopeless reports whether asking again cannot help: the token or the request is refused, or the client is closed.
 func isHopeless(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -144,6 +144,8 @@ func isHopeless(err error) bool {
 	switch e.Code() {
 	case twirp.Unauthenticated, twirp.PermissionDenied, twirp.InvalidArgument:
 		return true
+	case twirp.Unavailable:
+		return len(e.Attempts) == 0 // an open client would have made one
 	}
 	return false
 }

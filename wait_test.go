@@ -184,3 +184,17 @@ func TestWaitForAgentGone(t *testing.T) {
 		}
 	})
 }
+
+// A client that was closed never hears of an agent, which does not mean that there is none.
+func TestDispatchOnAClosedClient(t *testing.T) {
+	inCloud(t, func(t *testing.T, _ *cloudtest.Cloud, client *lkrpc.Client) {
+		client.Close()
+		start := time.Now()
+		_, err := client.WaitForAgent(background, support.Room, "AD_x")
+		_, _, ensured := client.EnsureDispatch(background, support)
+		var e *lkrpc.Error
+		if errors.Is(err, lkrpc.ErrNoAgent) || !errors.As(err, &e) || !errors.As(ensured, &e) || e.OutcomeUnknown || time.Since(start) > 0 {
+			t.Errorf("%v and %v after %v, want an *Error of each at once", err, ensured, time.Since(start))
+		}
+	})
+}
