@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/lkrpc/lkrpc/failover"
 	"github.com/lkrpc/lkrpc/proto/livekit"
 	"github.com/twitchtv/twirp"
 	"google.golang.org/protobuf/proto"
@@ -70,7 +69,7 @@ func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDis
 		return nil, false, ensureError("the request names no room: set Room")
 	}
 	if id, ok := requestID(ctx); ok { // what creates a room does not look at it
-		if err := failover.CheckRequestID(id); err != nil {
+		if err := c.ensured.use(id, ensureName, req); err != nil {
 			return nil, false, ensureError(err.Error())
 		}
 	}

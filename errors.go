@@ -49,7 +49,12 @@ func (e *Error) Code() twirp.ErrorCode { return e.code }
 func (e *Error) Msg() string { return e.msg }
 
 // Meta returns the server's metadata of this key, or "". A value that is no text is returned as it stands in the JSON.
-func (e *Error) Meta(key string) string { return e.meta[key] }
+func (e *Error) Meta(key string) string {
+	if e == nil {
+		return ""
+	}
+	return e.meta[key]
+}
 
 // MetaMap returns a copy of the server's metadata.
 func (e *Error) MetaMap() map[string]string { return maps.Clone(e.meta) }
@@ -94,11 +99,12 @@ func SIPStatus(err error) (code int, reason string, ok bool) {
 	if !errors.As(err, &e) {
 		return 0, "", false
 	}
-	code, convErr := strconv.Atoi(e.Meta("sip_status_code"))
-	if convErr != nil || code < 100 || code > 699 {
+	digits := e.Meta("sip_status_code")
+	status, convErr := strconv.ParseUint(digits, 10, 16) // no sign
+	if convErr != nil || len(digits) != 3 || status < 100 || status > 699 {
 		return 0, "", false
 	}
-	return code, e.Meta("sip_status"), true
+	return int(status), e.Meta("sip_status"), true
 }
 
 func (e *Error) named(n methodName) *Error {

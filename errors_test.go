@@ -146,6 +146,8 @@ func TestSIPStatus(t *testing.T) {
 		{map[string]string{"sip_status": "Busy Here"}, 0, "", false},
 		{map[string]string{"sip_status_code": "busy"}, 0, "", false},
 		{map[string]string{"sip_status_code": "42"}, 0, "", false},
+		{map[string]string{"sip_status_code": "+486"}, 0, "", false},
+		{map[string]string{"sip_status_code": "0486"}, 0, "", false},
 		{nil, 0, "", false},
 	} {
 		err := twirp.NewError(twirp.Unavailable, "call failed")
@@ -157,9 +159,9 @@ func TestSIPStatus(t *testing.T) {
 			t.Errorf("%v: %d %q %v, want %d %q %v", c.meta, code, reason, ok, c.code, c.reason, c.ok)
 		}
 	}
-	for _, err := range []error{nil, errors.New("x")} {
+	for _, err := range []error{nil, errors.New("x"), (*lkrpc.Error)(nil)} {
 		if _, _, ok := lkrpc.SIPStatus(err); ok {
-			t.Errorf("%v has a SIP status", err)
+			t.Errorf("%T has a SIP status", err)
 		}
 	}
 }

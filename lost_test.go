@@ -402,3 +402,23 @@ func TestEnsureDispatchWithTheIDOfADeadDispatch(t *testing.T) {
 		})
 	}
 }
+
+// A request id of EnsureDispatch is for one room and agent, also where no call beneath it carries the id.
+func TestEnsureDispatchKeepsRequestIDsApart(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		ctx := lkrpc.WithRequestID(background, "k-1")
+		d, _, err := client.EnsureDispatch(ctx, support)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := proto.CloneOf(support)
+		other.Room = "call-18"
+		var e *lkrpc.Error
+		if _, _, err := client.EnsureDispatch(ctx, other); !errors.As(err, &e) || e.Code() != twirp.InvalidArgument || !strings.Contains(e.Msg(), "k-1") {
+			t.Errorf("the id of another room: %v", err)
+		}
+		if again, created, err := client.EnsureDispatch(ctx, support); err != nil || created || again.GetId() != d.GetId() {
+			t.Errorf("the same once more: %v, %t, %v", again, created, err)
+		}
+	})
+}

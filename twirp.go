@@ -34,7 +34,8 @@ type Client struct {
 	transport *failover.Transport
 	creds     auth.Credentials
 	header    http.Header // of WithHeader
-	ids       usedIDs
+	ids       usedIDs     // of calls
+	ensured   usedIDs     // of EnsureDispatch, which may need no call that has one
 	flights   flights
 	server    string // the server URL, without its path: for errors
 }

@@ -78,13 +78,14 @@ func mediaType(contentType string) string {
 	return strings.TrimSpace(media)
 }
 
-// hasSIPStatus reports whether a Twirp error's metadata says how a SIP call ended.
+// hasSIPStatus reports whether a Twirp error's metadata says how a SIP call ended. Of a body that is no JSON, or was cut off, the
+// name is enough: a phone that has rung must not ring again.
 func hasSIPStatus(body []byte) bool {
 	var e struct {
 		Meta map[string]any `json:"meta"`
 	}
 	if json.Unmarshal(body, &e) != nil {
-		return false
+		return bytes.Contains(body, []byte(`"sip_status_code":`)) || bytes.Contains(body, []byte(`"sip_status":`))
 	}
 	_, code := e.Meta["sip_status_code"]
 	_, status := e.Meta["sip_status"]

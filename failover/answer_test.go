@@ -87,22 +87,24 @@ func TestSameType(t *testing.T) {
 func TestHasSIPStatus(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{"code":"unavailable","msg":"call failed","meta":{"sip_status_code":"486","sip_status":"Busy Here"}}`: true,
-		`{"meta":{"sip_status_code":"486"}}`:            true,
-		`{"meta":{"sip_status":"Busy Here"}}`:           true,
-		`{"meta":{"sip_status_code":486}}`:              true,
-		`{"meta":{"sip_\u0073tatus_code":"486"}}`:       true,
-		`{"meta":{"sip_statuses":"none"}}`:              false,
-		`{"meta":{"reason":"sip_status_code"}}`:         false,
-		`{"msg":"no sip_status","meta":{}}`:             false,
-		`{"sip_status_code":"486"}`:                     false,
-		`{"meta":"sip_status"}`:                         false,
-		`{"meta":{"sip_status_code":"486"}`:             false, // broken off: nobody knows
-		`sip_status_code: 486`:                          false,
-		`<html>sip_status</html>`:                       false,
-		``:                                              false,
-		`null`:                                          false,
-		`{"code":"unavailable","msg":"try again"}`:      false,
-		`{"meta":null,"msg":"sip_status, says a text"}`: false,
+		`{"meta":{"sip_status_code":"486"}}`:             true,
+		`{"meta":{"sip_status":"Busy Here"}}`:            true,
+		`{"meta":{"sip_status_code":486}}`:               true,
+		`{"meta":{"sip_\u0073tatus_code":"486"}}`:        true,
+		`{"meta":{"sip_statuses":"none"}}`:               false,
+		`{"meta":{"reason":"sip_status_code"}}`:          false,
+		`{"msg":"no sip_status","meta":{}}`:              false,
+		`{"sip_status_code":"486"}`:                      false,
+		`{"meta":"sip_status"}`:                          false,
+		`{"meta":{"sip_status_code":"486"}`:              true, // broken off
+		`{"code":"unavailable","meta":{"sip_status":"Bu`: true,
+		`{"code":"unavailable","meta":{"sip_status"`:     false, // nobody knows
+		`sip_status_code: 486`:                           false,
+		`<html>sip_status</html>`:                        false,
+		``:                                               false,
+		`null`:                                           false,
+		`{"code":"unavailable","msg":"try again"}`:       false,
+		`{"meta":null,"msg":"sip_status, says a text"}`:  false,
 	} {
 		if got := hasSIPStatus([]byte(body)); got != want {
 			t.Errorf("%s: %t, want %t", body, got, want)

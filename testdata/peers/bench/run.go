@@ -44,7 +44,7 @@ func run(job Job, clients map[string]Factory, warm func() error) (*Result, error
 	if c.Close != nil {
 		c.Close()
 	}
-	result.Goroutines = settled(before) - before
+	result.Goroutines = max(settled(before)-before, 0) // one that was there before may have ended meanwhile
 	return result, nil
 }
 
