@@ -47,9 +47,10 @@ type call struct {
 	timer    *time.Timer // nil until something is to become due
 	timerSet time.Time   // the moment; zero once it has come
 
-	end *result        // what the call came to where another goroutine led it, with err
-	err error          //
-	led sync.WaitGroup // for end and err
+	end      *result        // what the call came to where another goroutine led it, with err
+	err      error          //
+	panicked any            // what that goroutine panicked with
+	led      sync.WaitGroup // for these three
 
 	watched watched // where the first attempt runs on the caller's goroutine
 

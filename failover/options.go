@@ -112,7 +112,8 @@ func Wrap(wrap func(http.RoundTripper) http.RoundTripper) Option {
 }
 
 // OnAttempt reports every attempt once when it is over, those that another overtook included, with the context of its call.
-// It is called from any goroutine, possibly after the call has returned, and must not block: the call may wait for it.
+// It is called from any goroutine, possibly after the call has returned, and must neither block, since the call may wait for it,
+// nor panic: on a goroutine that is not the caller's nobody could recover.
 // Several are called in the order given.
 func OnAttempt(f func(context.Context, Attempt)) Option {
 	return func(c *config) error {

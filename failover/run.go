@@ -2,6 +2,7 @@ package failover
 
 import (
 	"net/http/httptrace"
+	"runtime"
 	"time"
 )
 
@@ -31,12 +32,20 @@ func (c *call) run() (*result, error) {
 	}
 	c.deliver(a, r)
 	c.led.Wait()
+	switch {
+	case c.panicked != nil:
+		panic(c.panicked)
+	case c.end == nil && c.err == nil:
+		runtime.Goexit()
+	}
 	return c.end, c.err
 }
 
-// takeOver leads the call while the caller's goroutine is busy with the first attempt.
+// takeOver leads the call while the caller's goroutine is busy with the first attempt. How a function of the user's ends this
+// goroutine, by a panic or runtime.Goexit, it ends that one.
 func (c *call) takeOver() {
 	defer c.led.Done()
+	defer func() { c.panicked = recover() }()
 	defer c.finish() // which also frees that goroutine
 	c.makeResults()
 	c.end, c.err = c.lead(c.tick(time.Now()))
