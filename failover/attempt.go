@@ -119,13 +119,13 @@ func (a *attempt) getConn(string) {
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.reused.Store(info.Reused)
 	if !info.Reused { // what a connection speaks does not change, and asking it costs
-		a.call.t.carriers.http1.Store(!speaksHTTP2(info.Conn))
+		a.call.t.carriers.http1.Store(!a.carrier.speaksHTTP2(info.Conn))
 	}
 	a.mu.Lock()
 	before := a.conn
 	a.conn = info.Conn
 	a.mu.Unlock()
-	if a.wrote.Load() && speaksHTTP2(info.Conn) { // net/http sends a request without a body again, without asking for it
+	if a.wrote.Load() && a.carrier.speaksHTTP2(info.Conn) { // net/http sends a request without a body again, without asking for it
 		cause := errUnclear
 		if before == info.Conn { // REFUSED_STREAM: after GOAWAY and PROTOCOL_ERROR it takes another connection
 			cause = errResend

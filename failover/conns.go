@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,11 +21,8 @@ type carrier struct {
 	rt http.RoundTripper
 	tr *http.Transport // at the bottom of rt; nil if it is someone else's matter
 
-	// prompt: a RoundTrip returns as soon as its context is done, whatever it is doing. That is sure of a bare *http.Transport,
-	// which does on goroutines of its own all that may hang, but for a user's Proxy function.
-	prompt bool
-
 	retired *atomic.Bool // nothing new is sent through it; nil without tr
+	h2c     bool         // it speaks HTTP/2 without TLS
 }
 
 // retire closes the connections of a carrier that nothing new is sent through, those in use when that has ended.
@@ -79,8 +75,8 @@ func newCarriers(next http.RoundTripper, wrap func(http.RoundTripper) http.Round
 }
 
 func (c *carriers) carry(tr *http.Transport) carrier {
-	plainProxy := tr.Proxy == nil || reflect.ValueOf(tr.Proxy).Pointer() == reflect.ValueOf(http.ProxyFromEnvironment).Pointer()
-	return carrier{rt: c.wrapped(tr), tr: tr, retired: new(atomic.Bool), prompt: c.wrap == nil && plainProxy}
+	plain := tr.Protocols != nil && tr.Protocols.UnencryptedHTTP2() && !tr.Protocols.HTTP1() // as net/http decides
+	return carrier{rt: c.wrapped(tr), tr: tr, retired: new(atomic.Bool), h2c: plain}
 }
 
 func (c *carriers) wrapped(rt http.RoundTripper) http.RoundTripper {

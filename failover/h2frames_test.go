@@ -12,9 +12,11 @@ import (
 
 const (
 	frameData, frameHeaders, frameReset, frameSettings = 0x0, 0x1, 0x3, 0x4
-	framePing, frameGoAway                             = 0x6, 0x7
+	framePing, frameGoAway, frameWindowUpdate          = 0x6, 0x7, 0x8
 
 	flagEndStream, flagAck, flagEndHeaders = 0x1, 0x1, 0x4
+
+	http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 	codeNone, codeProtocol, codeInternal, codeRefused, codeCancel = 0x0, 0x1, 0x2, 0x7, 0x8
 )
@@ -34,10 +36,15 @@ type h2conn struct {
 	number int // from 1
 }
 
-// serveH2 starts a server for a host name.
+// serveH2 starts a server for a host name, over TLS.
 func (w *world) serveH2(host string, script func(c *h2conn, stream uint32, n int)) *h2server {
+	config := &tls.Config{Certificates: []tls.Certificate{certificate(host)}, NextProtos: []string{"h2"}}
+	return w.serveFrames(tls.NewListener(w.net.Listen(host+":443"), config), script)
+}
+
+// serveFrames starts a server on a listener.
+func (w *world) serveFrames(l net.Listener, script func(c *h2conn, stream uint32, n int)) *h2server {
 	s := &h2server{script: script}
-	l := tls.NewListener(w.net.Listen(host+":443"), &tls.Config{Certificates: []tls.Certificate{certificate(host)}, NextProtos: []string{"h2"}})
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -71,21 +78,16 @@ func (s *h2server) requests() []string {
 
 func (s *h2server) serve(c *h2conn) {
 	defer c.Close()
-	if _, err := io.ReadFull(c, make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
+	if _, err := io.ReadFull(c, make([]byte, len(http2Preface))); err != nil {
 		return
 	}
 	c.frame(frameSettings, 0, 0, nil)
 	bodies := map[uint32][]byte{}
 	for {
-		var head [9]byte
-		if _, err := io.ReadFull(c, head[:]); err != nil {
+		kind, flags, stream, payload, err := c.read()
+		if err != nil {
 			return
 		}
-		payload := make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
-		if _, err := io.ReadFull(c, payload); err != nil {
-			return
-		}
-		kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])
 		switch kind {
 		case frameSettings:
 			if flags&flagAck == 0 {
@@ -106,6 +108,17 @@ func (s *h2server) serve(c *h2conn) {
 			s.script(c, stream, n)
 		}
 	}
+}
+
+// read returns the next frame.
+func (c *h2conn) read() (kind, flags byte, stream uint32, payload []byte, err error) {
+	var head [9]byte
+	if _, err := io.ReadFull(c, head[:]); err != nil {
+		return 0, 0, 0, nil, err
+	}
+	payload = make([]byte, int(head[0])<<16|int(head[1])<<8|int(head[2]))
+	_, err = io.ReadFull(c, payload)
+	return head[3], head[4], binary.BigEndian.Uint32(head[5:]), payload, err
 }
 
 func (c *h2conn) frame(kind, flags byte, stream uint32, payload []byte) {

@@ -10,7 +10,7 @@ import (
 )
 
 // call is one logical call on its way, and decides which attempt comes next. Everything but the fields under mu belongs to
-// the goroutine that leads the call, see run.
+// the goroutine that called.
 type call struct {
 	t        *Transport
 	caller   context.Context // as it came
@@ -47,16 +47,9 @@ type call struct {
 	timer    *time.Timer // nil until something is to become due
 	timerSet time.Time   // the moment; zero once it has come
 
-	end      *result        // what the call came to where another goroutine led it, with err
-	err      error          //
-	panicked any            // what that goroutine panicked with
-	led      sync.WaitGroup // for these three
-
-	watched watched // where the first attempt runs on the caller's goroutine
-
 	mu      sync.Mutex
 	over    bool
-	results chan *result // nil until an attempt runs beside the goroutine that leads
+	results chan *result
 
 	// Room for what nearly every call needs, so that it takes no allocations of its own.
 	trailRoom [1]Attempt

@@ -20,7 +20,7 @@ import (
 // an idle one turns out to be dead before a byte is written. Which of the two it will be is known from the last connection: a
 // wrong guess costs a proof or an attempt, no more.
 func (a *attempt) rewind() func() (io.ReadCloser, error) {
-	if a.origin.scheme == "http" || a.call.t.carriers.http1.Load() {
+	if a.origin.scheme == "http" && !a.carrier.h2c || a.origin.scheme == "https" && a.call.t.carriers.http1.Load() {
 		return a.getBody
 	}
 	return nil
@@ -76,12 +76,14 @@ func (a *attempt) discard(info httptrace.GotConnInfo) {
 		again.Seek(0, io.SeekEnd)
 	}
 	a.cancel(errLost) // over HTTP/2 net/http looks at the context before it writes, over HTTP/1 it does not
-	if len(a.call.body) == 0 && !speaksHTTP2(info.Conn) && (!info.Reused || info.WasIdle) {
+	if len(a.call.body) == 0 && !a.carrier.speaksHTTP2(info.Conn) && (!info.Reused || info.WasIdle) {
 		info.Conn.Close()
 	}
 }
 
-func speaksHTTP2(conn net.Conn) bool {
-	tc, ok := conn.(*tls.Conn)
-	return ok && tc.ConnectionState().NegotiatedProtocol == "h2"
+func (c carrier) speaksHTTP2(conn net.Conn) bool {
+	if tc, ok := conn.(*tls.Conn); ok {
+		return tc.ConnectionState().NegotiatedProtocol == "h2"
+	}
+	return c.h2c
 }

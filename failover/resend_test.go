@@ -49,21 +49,30 @@ func TestRefusedStreams(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			for class, call := range classes {
 				for _, body := range []string{"request", ""} {
-					for _, warm := range []bool{false, true} { // on the connection's first stream, and on a later one
+					for _, kind := range []struct{ warm, clear bool }{{}, {warm: true}, {clear: true}, {warm: true, clear: true}} {
+						warm := kind.warm // on a later stream of the connection, not its first
 						inWorld(t, func(w *world) {
 							var script []func(*h2conn, uint32)
 							if warm {
 								script = append(script, answer)
 							}
 							script = append(script, test.first, answer)
-							s := w.serveH2(project, func(c *h2conn, stream uint32, n int) { script[min(n, len(script))-1](c, stream) })
+							act := func(c *h2conn, stream uint32, n int) { script[min(n, len(script))-1](c, stream) }
+							scheme, s := "https://", (*h2server)(nil)
+							if kind.clear { // HTTP/2 without TLS
+								w.client.Protocols = new(http.Protocols)
+								w.client.Protocols.SetUnencryptedHTTP2(true)
+								scheme, s = "http://", w.serveFrames(w.net.Listen(project+":80"), act)
+							} else {
+								s = w.serveH2(project, act)
+							}
 							rt := w.secure().transport()
-							w.noRegions(rt)
+							w.noRegions(rt, scheme+project)
 							if warm {
-								w.send(context.Background(), rt, "https://"+project, call, "warm")
+								w.send(context.Background(), rt, scheme+project, call, "warm")
 							}
 							before := len(s.requests())
-							r := w.send(context.Background(), rt, "https://"+project, call, body)
+							r := w.send(context.Background(), rt, scheme+project, call, body)
 							synctest.Wait()
 							got := s.requests()[before:]
 
@@ -73,13 +82,13 @@ func TestRefusedStreams(t *testing.T) {
 								want = append(want, body)
 							}
 							if !slices.Equal(got, want) {
-								t.Errorf("%s %q, warm %t: requests %q, want %q: %v", class, body, warm, got, want, r.err)
+								t.Errorf("%s%s %q, warm %t: requests %q, want %q: %v", scheme, class, body, warm, got, want, r.err)
 							}
 							if repeated != (r.status == 200) || r.trail.OutcomeUnknown == repeated {
-								t.Errorf("%s %q, warm %t: %d, outcome unknown %t, %v", class, body, warm, r.status, r.trail.OutcomeUnknown, r.err)
+								t.Errorf("%s%s %q, warm %t: %d, outcome unknown %t, %v", scheme, class, body, warm, r.status, r.trail.OutcomeUnknown, r.err)
 							}
 							if n := len(r.trail.Attempts); n != len(want) {
-								t.Errorf("%s %q, warm %t: %d attempts, want %d", class, body, warm, n, len(want))
+								t.Errorf("%s%s %q, warm %t: %d attempts, want %d", scheme, class, body, warm, n, len(want))
 							}
 						})
 					}
@@ -90,9 +99,9 @@ func TestRefusedStreams(t *testing.T) {
 }
 
 // noRegions makes a project known to have no other region, so that none is asked for.
-func (w *world) noRegions(rt *failover.Transport) {
+func (w *world) noRegions(rt *failover.Transport, url string) {
 	w.t.Helper()
-	if err := rt.ReportRegions("https://"+project, nil); err != nil {
+	if err := rt.ReportRegions(url, nil); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -105,7 +114,7 @@ func TestRefusedEverywhere(t *testing.T) {
 				inWorld(t, func(w *world) {
 					s := w.serveH2(host, func(c *h2conn, stream uint32, n int) { c.reset(stream, codeRefused) })
 					rt := w.secure().transport()
-					w.noRegions(rt)
+					w.noRegions(rt, "https://"+project)
 					r := w.send(context.Background(), rt, "https://"+host, call, body)
 					synctest.Wait()
 					if n := len(s.requests()); n != attempts || r.err == nil || r.trail.OutcomeUnknown {

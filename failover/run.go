@@ -1,58 +1,23 @@
 package failover
 
-import (
-	"net/http/httptrace"
-	"runtime"
-	"time"
-)
+import "time"
 
 // run makes attempts until one answer stands or none may follow. It returns a result with a response, or an error.
 //
-// The first attempt runs on the caller's goroutine where its transport is known to return as soon as a context is done, so
-// that a healthy call switches goroutines no more often than with net/http alone. When something becomes due before that
-// attempt is over, a goroutine made for it leads the call from then on, and the caller returns what that one came to.
+// No attempt runs on the caller's goroutine, although that would save a healthy call a switch of goroutines: net/http may hold
+// the goroutine that sends or reads beyond the end of the context, when closing a connection takes its time, or when an HTTP/2
+// peer that stopped reading keeps a window update from being written.
 func (c *call) run() (*result, error) {
 	defer c.finish()
 	if c.ctx.Err() != nil {
 		return nil, c.expired()
 	}
+	c.results = make(chan *result, c.pol.attempts+maxPinned) // room for every attempt: no send blocks
 	c.tried, c.live, c.trail.Attempts = c.triedRoom[:0], c.liveRoom[:0], c.trailRoom[:0]
 	c.start()
-	a := c.open(c.first, 0, carrier{})
-	if c.pol.rtc || !a.carrier.prompt || httptrace.ContextClientTrace(c.caller) != nil { // hooks of the caller's may hang
-		c.launch(a)
-		return c.lead(nil)
-	}
-	c.led.Add(1)
-	c.t.watch.add(c)
-	r := c.try(a)
-	if c.t.watch.remove(c) {
-		c.settle(a, r)
-		return c.lead(c.take(r))
-	}
-	c.deliver(a, r)
-	c.led.Wait()
-	switch {
-	case c.panicked != nil:
-		panic(c.panicked)
-	case c.end == nil && c.err == nil:
-		runtime.Goexit()
-	}
-	return c.end, c.err
-}
+	c.launch(c.open(c.first, 0, carrier{}))
 
-// takeOver leads the call while the caller's goroutine is busy with the first attempt. How a function of the user's ends this
-// goroutine, by a panic or runtime.Goexit, it ends that one.
-func (c *call) takeOver() {
-	defer c.led.Done()
-	defer func() { c.panicked = recover() }()
-	defer c.finish() // which also frees that goroutine
-	c.makeResults()
-	c.end, c.err = c.lead(c.tick(time.Now()))
-}
-
-// lead runs the call to its end, from where it stands now: end is the result that ends it, or nil while there is none.
-func (c *call) lead(end *result) (*result, error) {
+	var end *result
 	for end == nil {
 		due := c.arm()
 		var read <-chan struct{}
@@ -110,23 +75,13 @@ func (c *call) open(o origin, wait time.Duration, via carrier) *attempt {
 	return a
 }
 
-// launch lets an attempt run beside the goroutine that leads the call, or, for a function of the caller's own, on it.
+// launch lets an attempt run beside the caller's goroutine, or, for a function of the caller's own, on it.
 func (c *call) launch(a *attempt) {
-	c.makeResults()
 	if c.inline {
 		c.deliver(a, c.try(a))
 		return
 	}
 	go func() { c.deliver(a, c.try(a)) }()
-}
-
-// makeResults makes the channel of results, with room for every attempt, so that no send blocks.
-func (c *call) makeResults() {
-	c.mu.Lock()
-	if c.results == nil {
-		c.results = make(chan *result, c.pol.attempts+maxPinned)
-	}
-	c.mu.Unlock()
 }
 
 // settle completes a result when its attempt is over.
@@ -137,10 +92,9 @@ func (c *call) settle(a *attempt, r *result) {
 	a.settleContext(r)
 }
 
-// deliver hands a result to the goroutine that leads the call, or, when the call is over, reports it and lets it go.
+// deliver hands a result to the caller's goroutine, or, when the call is over, reports it and lets it go.
 func (c *call) deliver(a *attempt, r *result) {
 	c.settle(a, r)
-	c.makeResults()
 	c.mu.Lock()
 	over := c.over
 	if !over {

@@ -21,7 +21,6 @@ import (
 type Transport struct {
 	config
 	carriers   *carriers
-	watch      watch
 	background context.Context // of reads that no call owns
 	end        context.CancelFunc
 
@@ -81,7 +80,6 @@ func (t *Transport) OriginsUnused(serverURL string) bool {
 // Close ends the background reads and closes idle connections. Calls that are running go on; later ones fail. It returns nil.
 func (t *Transport) Close() error {
 	t.end()
-	t.watch.close()
 	t.carriers.close()
 	return nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/lkrpc/lkrpc/failover"
 )
 
-// A first attempt that ends in the very moment in which another goroutine takes its call over is neither lost nor told twice,
-// whether it ends by an answer, by the deadline or by a cancel.
-func TestTakenOverInTheMomentOfTheEnd(t *testing.T) {
+// An attempt that ends in the very moment of the dial limit is neither lost nor told twice, whether it ends by an answer, by the
+// deadline or by a cancel.
+func TestEndInTheMomentOfALimit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.serve(own, after(3*time.Second, ok))
 		w.serve(project, after(3*time.Second, ok))
@@ -62,8 +62,8 @@ func TestTakenOverInTheMomentOfTheEnd(t *testing.T) {
 	})
 }
 
-// A function of the user's that panics, or leaves its goroutine, does so to the caller, also where another goroutine led the call.
-func TestTakenOverCallPanics(t *testing.T) {
+// An observer that panics, or leaves its goroutine, does so to the caller while the call runs.
+func TestObserverThatPanics(t *testing.T) {
 	for name, leave := range map[string]func(){
 		"panic":  func() { panic("as asked") },
 		"Goexit": runtime.Goexit,

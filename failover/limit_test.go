@@ -11,8 +11,8 @@ import (
 	"github.com/lkrpc/lkrpc/failover"
 )
 
-// Many calls of one Transport share a timer. Each still gives up its own dial after its own 3 s, beside others that are answered.
-func TestEachCallsDialIsWatched(t *testing.T) {
+// Each of many calls gives up its own dial after its own 3 s, beside others that are answered.
+func TestEachCallsDialHasItsLimit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.net.BlackHole(own+":80", true)
 		w.serve(project, after(time.Second, ok))
@@ -35,7 +35,7 @@ func TestEachCallsDialIsWatched(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		pass(10 * time.Second) // the timer has nothing left to do
+		pass(10 * time.Second)
 		if r := w.post(context.Background(), rt, own, failover.Call{}); r.took != 3*time.Second {
 			t.Errorf("after a pause: %v after %v", r.err, r.took)
 		}
