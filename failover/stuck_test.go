@@ -84,8 +84,8 @@ func TestWallHoldsOverAnHTTP2PeerThatDoesNotRead(t *testing.T) {
 							select {
 							case <-stop:
 								return
-							case <-time.After(20 * time.Millisecond):
-								c.frame(frameData, 0, stream, make([]byte, 8000))
+							case <-time.After(50 * time.Millisecond):
+								c.frame(frameData, 0, stream, make([]byte, 2000)) // within its windows for longer than the test takes
 							}
 						}
 					}
