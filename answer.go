@@ -18,14 +18,23 @@ import (
 
 // answerError returns nil for an answer that holds the result, else what the answer says.
 func answerError(resp *http.Response, out *outgoing) *Error {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode == http.StatusOK && kind == "application/protobuf" {
+	if resp.StatusCode == http.StatusOK && isProtobuf(resp.Header.Get("Content-Type")) {
 		return nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	e := readError(resp.StatusCode, resp.Header.Get("Content-Type"), []byte(out.hide(string(body)))).withTrail(&out.trail)
 	e.HTTPStatus = resp.StatusCode
 	return e
+}
+
+// isProtobuf reports whether a Content-Type is Twirp's, whatever its parameters.
+func isProtobuf(contentType string) bool {
+	const protobuf = "application/protobuf"
+	if contentType == protobuf {
+		return true
+	}
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return kind == protobuf
 }
 
 // readError reads the body of an error: Twirp's JSON, a gateway's JSON, or text that is not ours. Each field is read for itself: a

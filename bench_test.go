@@ -28,7 +28,7 @@ func BenchmarkHealthyCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	bare := bareClient(server.URL, token)
+	bare := bareClient(server.URL, token, ownPool())
 	ready := newClient(b, server.URL, auth.StaticToken(token))
 	signing := newClient(b, server.URL, auth.APIKey("key", "a-secret-of-some-length-for-the-benchmark"))
 	several := newClient(b, server.URL, auth.StaticToken(token), lkrpc.WithFailover(failover.Hosts("127.0.0.1")))
@@ -72,11 +72,16 @@ func newClient(b *testing.B, url string, creds auth.Credentials, opts ...lkrpc.O
 	return c
 }
 
-// bareClient is the generated client over a transport with the pool that lkrpc uses too; net/http's own keeps two idle
-// connections and would make the comparison about that.
-func bareClient(url, token string) livekit.RoomService {
+// ownPool is a transport with the pool that lkrpc uses; net/http's own keeps two idle connections and would make the comparison
+// about that.
+func ownPool() http.RoundTripper {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 100
+	return tr
+}
+
+// bareClient is the generated client alone.
+func bareClient(url, token string, tr http.RoundTripper) livekit.RoomService {
 	header := http.Header{"Authorization": {"Bearer " + token}}
 	return livekit.NewRoomServiceProtobufClient(url, &http.Client{Transport: tr}, twirp.WithClientInterceptors(func(next twirp.Method) twirp.Method {
 		return func(ctx context.Context, req any) (any, error) {

@@ -14,7 +14,7 @@ import (
 
 // setHeader gives a request its headers: those of WithHeader, except where the context has the same name, and the token's. The
 // request was made by the generated client, so the map is ours.
-func (c *Client) setHeader(req *http.Request, token string) {
+func (c *Client) setHeader(req *http.Request, authorization []string) {
 	for name, values := range req.Header {
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
@@ -31,7 +31,7 @@ func (c *Client) setHeader(req *http.Request, token string) {
 			req.Header[name] = slices.Clone(values)
 		}
 	}
-	req.Header["Authorization"] = []string{"Bearer " + token}
+	req.Header["Authorization"] = authorization
 	if _, ok := req.Header["User-Agent"]; !ok {
 		req.Header["User-Agent"] = userAgent
 	}

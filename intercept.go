@@ -15,17 +15,17 @@ import (
 
 // outgoing is one call between the interceptor, which knows the message, and the doer, which knows the request.
 type outgoing struct {
-	call  failover.Call
-	trail failover.Trail
-	token string
+	call   failover.Call
+	trail  failover.Trail
+	bearer *bearer // nil until there is a token
 }
 
 // hide is a text without the token of the call, of whatever form it is.
 func (o *outgoing) hide(text string) string {
-	if len(o.token) < 8 { // no secret, and it may be part of any word
+	if o.bearer == nil || len(o.bearer.token) < 8 { // no secret, and it may be part of any word
 		return text
 	}
-	return strings.ReplaceAll(text, o.token, "[token]")
+	return strings.ReplaceAll(text, o.bearer.token, "[token]")
 }
 
 type outgoingKey struct{}
@@ -96,10 +96,9 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	case err != nil:
 		return nil, localError(twirp.Unauthenticated, "no token: "+line(err.Error(), maxText), err)
 	}
-	if err := checkToken(token); err != nil {
+	if out.bearer, err = c.bearers.of(token); err != nil {
 		return nil, localError(twirp.Unauthenticated, err.Error(), nil)
 	}
-	out.token = token
 	return req, nil
 }
 
@@ -142,7 +141,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		}
 		return nil, fmt.Errorf("lkrpc: a request without a call")
 	}
-	d.c.setHeader(req, out.token)
+	d.c.setHeader(req, out.bearer.values)
 	resp, err := d.c.transport.RoundTrip(req)
 	if err != nil {
 		return nil, transportError(err, out)

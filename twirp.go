@@ -33,6 +33,7 @@ type Client struct {
 
 	transport *failover.Transport
 	creds     auth.Credentials
+	bearers   bearers
 	header    http.Header // of WithHeader
 	ids       usedIDs     // of calls
 	ensured   usedIDs     // of EnsureDispatch, which may need no call that has one
