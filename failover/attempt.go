@@ -51,6 +51,8 @@ type attempt struct {
 	kept   bool     // RTC: there is a connection, which ctx belongs to from now on; under mu
 	conn   net.Conn // that the request was given; under mu
 
+	result result // what came of it; read by nobody else before it is delivered
+
 	body   bytes.Reader
 	again  atomic.Pointer[bytes.Reader] // the body, asked for again
 	trace  httptrace.ClientTrace
@@ -72,11 +74,12 @@ type result struct {
 	body       memoryBody // of resp
 }
 
-// begin ties the attempt to its call. The context of an RTC attempt is untied again when it succeeds, since the connection
-// that it made outlives the call.
+// begin gives the attempt its context. That of an API attempt is ended by the call's goroutine, which waits for the caller's
+// context anyway. That of an RTC attempt is tied to the call until it succeeds, since the connection that it made outlives the
+// call.
 func (a *attempt) begin() {
 	if !a.call.pol.rtc {
-		a.ctx, a.cancel = context.WithCancelCause(a.call.ctx)
+		a.ctx, a.cancel = context.WithCancelCause(uncancelled{a.call.ctx})
 		return
 	}
 	parent := a.call.ctx
@@ -108,6 +111,14 @@ func (a *attempt) settleContext(r *result) {
 	}
 	a.cancel(nil)
 	a.carrier.release()
+}
+
+// endedBy is why the attempt was ended, by its call or together with it; nil if it was not.
+func (a *attempt) endedBy() error {
+	if cause := context.Cause(a.ctx); cause != nil {
+		return cause
+	}
+	return a.call.endedBy()
 }
 
 func (a *attempt) getConn(string) {
@@ -179,9 +190,10 @@ func (a *attempt) failed(err error) *result {
 	if err == nil {
 		err = errors.New("the transport returned neither an answer nor an error")
 	}
-	r := &result{attempt: a, err: err, seen: seen{reused: a.reused.Load()}}
+	r := &a.result
+	*r = result{attempt: a, err: err, seen: seen{reused: a.reused.Load()}}
 	unsent := a.neverSent(false)
-	switch cause := context.Cause(a.ctx); {
+	switch cause := a.endedBy(); {
 	case cause == errNoConnection && unsent:
 		r.err, r.seen.failure = cause, failedUnsent
 	case cause == errSlow, cause == errNoConnection:
@@ -205,7 +217,8 @@ func (a *attempt) failed(err error) *result {
 // answered reads an answer to its end.
 func (a *attempt) answered(resp *http.Response) *result {
 	c := a.call
-	r := &result{attempt: a, resp: resp, seen: seen{status: resp.StatusCode, reused: a.reused.Load()}}
+	r := &a.result
+	*r = result{attempt: a, resp: resp, seen: seen{status: resp.StatusCode, reused: a.reused.Load()}}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return r
 	}
@@ -232,7 +245,7 @@ func (a *attempt) answered(resp *http.Response) *result {
 	switch {
 	case errors.Is(err, errTooLarge):
 		r.err, r.seen.failure = err, failedTooLarge
-	case err != nil && a.ctx.Err() != nil:
+	case err != nil && a.endedBy() != nil:
 		status := r.seen.status
 		r = a.failed(err)
 		r.seen.status = status
@@ -254,3 +267,9 @@ type memoryBody struct{ bytes.Reader }
 
 // Close does nothing: there is nothing to free.
 func (*memoryBody) Close() error { return nil }
+
+// uncancelled is a context with the values and the deadline of another that does not end with it.
+type uncancelled struct{ context.Context }
+
+func (uncancelled) Done() <-chan struct{} { return nil }
+func (uncancelled) Err() error            { return nil }

@@ -59,7 +59,8 @@ func schemeLike(given, scheme string) string {
 
 // dialled reads what a caller's dial function returned.
 func (a *attempt) dialled(err error) *result {
-	r := &result{attempt: a, err: err}
+	r := &a.result
+	*r = result{attempt: a, err: err}
 	var refusal interface{ StatusCode() int }
 	switch {
 	case err == nil:

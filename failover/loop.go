@@ -55,6 +55,7 @@ type call struct {
 	trailRoom [1]Attempt
 	triedRoom [maxAttempts]origin
 	liveRoom  [2]*attempt
+	firstRoom attempt
 }
 
 // left is the time to the deadline, negative without one.
@@ -63,6 +64,18 @@ func (c *call) left() time.Duration {
 		return -1
 	}
 	return max(time.Until(c.deadline), 0)
+}
+
+// endedBy is why the call's time is over, nil if it is not. A transport that keeps time itself may give up in the moment of the
+// deadline, before the context ends.
+func (c *call) endedBy() error {
+	if cause := context.Cause(c.ctx); cause != nil {
+		return cause
+	}
+	if c.left() == 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // failedAt is a failure that may be held against an origin once another one has answered.

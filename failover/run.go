@@ -59,8 +59,12 @@ func (c *call) open(o origin, wait time.Duration, via carrier) *attempt {
 	if via.rt == nil {
 		via = c.t.carriers.of(o)
 	}
-	a := &attempt{call: c, origin: o, carrier: via, patience: c.pol.patienceWith(c.left()),
-		info: Attempt{Number: c.made, Origin: o.String(), Start: time.Now(), Wait: wait}}
+	a := &c.firstRoom
+	if c.newest != nil {
+		a = new(attempt)
+	}
+	a.call, a.origin, a.carrier, a.patience = c, o, via, c.pol.patienceWith(c.left())
+	a.info = Attempt{Number: c.made, Origin: o.String(), Start: time.Now(), Wait: wait}
 	if c.host != nil {
 		a.listSeq = c.host.list.seq.Load()
 	}
@@ -123,8 +127,14 @@ func (c *call) finish() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	for _, a := range c.live {
-		a.cancel(errLost)
+	if len(c.live) > 0 {
+		why := c.endedBy()
+		if why == nil {
+			why = errLost
+		}
+		for _, a := range c.live {
+			a.cancel(why)
+		}
 	}
 	for len(c.results) > 0 {
 		c.lose(<-c.results)

@@ -143,12 +143,15 @@ func (c *call) mayHaveEffect() bool {
 // expired is the error of a call whose context is done.
 func (c *call) expired() error {
 	err := c.ctx.Err()
+	if err == nil {
+		err = context.DeadlineExceeded
+	}
 	c.trail.Expired = true
+	c.trail.OutcomeUnknown = c.mayHaveEffect()
+	c.closeTrail(err)
 	if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
-	c.trail.OutcomeUnknown = c.mayHaveEffect()
-	c.closeTrail(c.ctx.Err())
 	if c.host != nil {
 		c.giveUpProbe()
 	}

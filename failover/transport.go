@@ -285,14 +285,12 @@ func (c *call) headerFor() http.Header {
 		h[name] = all[from:len(all):len(all)]
 	}
 	for name, values := range c.req.Header {
-		switch http.CanonicalHeaderKey(name) {
-		case "Idempotency-Key", "X-Idempotency-Key":
+		switch {
+		case strings.EqualFold(name, "Idempotency-Key"), strings.EqualFold(name, "X-Idempotency-Key"):
 			// net/http re-sends requests with these names by itself. It looks for this spelling; servers do not care.
 			name = strings.ToLower(name)
-		case RequestIDHeader, timeoutHeader:
-			if !c.pol.rtc {
-				continue
-			}
+		case !c.pol.rtc && (strings.EqualFold(name, RequestIDHeader) || strings.EqualFold(name, timeoutHeader)):
+			continue
 		}
 		set(name, values...)
 	}
