@@ -68,8 +68,8 @@ func TestHeaders(t *testing.T) {
 	if !reflect.DeepEqual(context, before) {
 		t.Errorf("the context's header map was changed: %v", context)
 	}
-	if !strings.HasPrefix(r.Header.Get("User-Agent"), "lkrpc") {
-		t.Errorf("User-Agent %q", r.Header.Get("User-Agent"))
+	if got := r.Header.Values("User-Agent"); !slices.Equal(got, []string{"lkrpc/" + lkrpc.Version}) {
+		t.Errorf("User-Agent %q, want lkrpc/%s", got, lkrpc.Version)
 	}
 }
 
