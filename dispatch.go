@@ -29,11 +29,11 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 // dispatch: a new one (created), or the one that was there. Room and AgentName are required; the other fields count only if a
 // dispatch is created. It is safe for concurrent use.
 //
-// A dispatch counts as there unless it was deleted or all its jobs have ended; one of another deployment is another one. What this
-// call has made itself, and finds when it looks again, counts also if its agent is done by then. A room
-// that does not exist is made with the agent in it, which starts that agent alone: a plain CreateDispatch into a new room also
-// starts the workers that have no name. In a room that exists the dispatch is created unless it is found. A creation whose
-// outcome is unknown is looked up, and sent again with the same request id only if it did not happen.
+// A dispatch counts as there unless it was deleted or all its jobs have ended; one of another deployment is another one. What
+// this call has made itself, and finds when it looks again, counts also if its agent is done by then. A room that does not exist
+// is made with the agent in it, which starts that agent alone: a plain CreateDispatch into a new room also starts the workers
+// that have no name. In a room that exists the dispatch is created unless it is found. A creation whose outcome is unknown is
+// looked up, and sent again with the same request id only if it did not happen.
 //
 // # What success means
 //

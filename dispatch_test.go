@@ -252,7 +252,7 @@ func TestEnsureDispatchWaiters(t *testing.T) {
 	})
 }
 
-// What the issue of repeats comes down to: on a server that is not known to recognise request ids, a create is sent once.
+// A server that is not known to recognise request ids would take a repeated create for another one: it is sent once.
 func TestCreateDispatchIsSentOnceElsewhere(t *testing.T) {
 	sent := 0
 	client := newTestClient(t, "sfu.example.com", roundTripper(func(r *http.Request) (*http.Response, error) {
