@@ -41,7 +41,8 @@ func isProtobuf(contentType string) bool {
 // strange "meta" must not cost the code.
 func readError(status int, contentType string, body []byte) *Error {
 	if status >= 200 && status < 300 {
-		return &Error{code: twirp.Internal, msg: fmt.Sprintf("status %d with type %q instead of protobuf: %s", status, line(contentType, maxExcerpt), excerpt(body))}
+		return &Error{code: twirp.Internal, msg: fmt.Sprintf("status %d with type %q instead of protobuf: %s",
+			status, line(contentType, maxExcerpt), excerpt(body))}
 	}
 	fields := fieldsOf(body)
 	e := &Error{code: twirp.ErrorCode(textOf(fields["code"]))}

@@ -59,7 +59,8 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 // They are *Error, or wrap one and [ErrCannotTell]. OutcomeUnknown says whether a dispatch may have been created. The code
 // failed_precondition says that the caller's request id belongs to a dispatch that is over: take a new id. The time is the
 // context's; without a deadline each call beneath has its own, and four rounds are the most, so that it ends in any case.
-func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (d *livekit.AgentDispatch, created bool, err error) {
+func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (
+	d *livekit.AgentDispatch, created bool, err error) {
 	switch {
 	case req == nil:
 		return nil, false, ensureError("the request is nil")
@@ -259,7 +260,8 @@ func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
 }
 
 // creating runs one creation, and keeps in mind whether it may have happened although it failed.
-func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*livekit.AgentDispatch, error)) (*livekit.AgentDispatch, error) {
+func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*livekit.AgentDispatch, error)) (
+	*livekit.AgentDispatch, error) {
 	limited, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
 	if err := e.c.flights.create(ctx, e.flight); err != nil {

@@ -52,8 +52,10 @@ func TestServerErrors(t *testing.T) {
 			code: twirp.Unauthenticated, says: "[token]", metaKey: "t", metaValue: "[token]"},
 		{name: "metadata that is no text", status: 400, kind: "application/json", body: `{"code":"invalid_argument","msg":"m","meta":{"n":3}}`,
 			code: twirp.InvalidArgument, says: "m", metaKey: "n", metaValue: "3"},
-		{name: "200 that is no protobuf", status: 200, kind: "text/html; charset=utf-8", body: "<html>welcome</html>", code: twirp.Internal, says: "status 200 with type \"text/html", unknown: true},
-		{name: "200 that does not decode", status: 200, kind: "application/protobuf", body: "\xff\xff\xff", code: twirp.Internal, says: "status 200", unknown: true},
+		{name: "200 that is no protobuf", status: 200, kind: "text/html; charset=utf-8", body: "<html>welcome</html>",
+			code: twirp.Internal, says: "status 200 with type \"text/html", unknown: true},
+		{name: "200 that does not decode", status: 200, kind: "application/protobuf", body: "\xff\xff\xff",
+			code: twirp.Internal, says: "status 200", unknown: true},
 		{name: "redirect", status: 302, kind: "text/plain", header: http.Header{"Location": {"https://elsewhere.example.com/login?token=" + jwt}},
 			code: twirp.Unavailable, says: "https://elsewhere.example.com"},
 		{name: "a long text", status: 500, kind: "text/plain", body: strings.Repeat("long ", 1000), code: twirp.Unknown, says: "long long", unknown: true},
@@ -76,7 +78,8 @@ func TestServerErrors(t *testing.T) {
 				t.Errorf("code %s, message %q; want %s that says %q", e.Code(), e.Msg(), c.code, c.says)
 			}
 			if e.HTTPStatus != c.status || e.OutcomeUnknown != c.unknown || e.RetryAfter != c.retryAfter {
-				t.Errorf("status %d, outcome unknown %v, retry after %v; want %d, %v, %v", e.HTTPStatus, e.OutcomeUnknown, e.RetryAfter, c.status, c.unknown, c.retryAfter)
+				t.Errorf("status %d, outcome unknown %v, retry after %v; want %d, %v, %v",
+					e.HTTPStatus, e.OutcomeUnknown, e.RetryAfter, c.status, c.unknown, c.retryAfter)
 			}
 			if c.metaKey != "" && e.Meta(c.metaKey) != c.metaValue {
 				t.Errorf("metadata %v, want %s=%s", e.MetaMap(), c.metaKey, c.metaValue)

@@ -51,11 +51,11 @@ func ExampleNew() {
 	defer client.Close()
 	fmt.Println(client) // without the secret
 
-	_, err = lkrpc.New("wss://my-project.livekit.cloud:99999", auth.APIKey("APIabcdef", "the-secret"))
+	_, err = lkrpc.New("localhost:99999", auth.APIKey("APIabcdef", "the-secret"))
 	fmt.Println(err)
 	// Output:
 	// lkrpc.Client(my-project.livekit.cloud)
-	// lkrpc: server URL "wss://my-project.livekit.cloud:99999": its port "99999" is none of 1 to 65535; give one such as "wss://my-project.livekit.cloud"
+	// lkrpc: server URL "localhost:99999": its port "99999" is none of 1 to 65535; give one such as "wss://my-project.livekit.cloud"
 }
 
 func ExampleNewFromEnv() {

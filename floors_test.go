@@ -99,7 +99,8 @@ func TestTimeOfCallsThatRing(t *testing.T) {
 				took := time.Since(began)
 				if c.fails {
 					var e *lkrpc.Error
-					if !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || !e.OutcomeUnknown || took < c.deadline || took > c.deadline+100*time.Millisecond {
+					if !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || !e.OutcomeUnknown ||
+						took < c.deadline || took > c.deadline+100*time.Millisecond {
 						t.Errorf("%v after %v, want the deadline after %v and an unknown outcome", err, took, c.deadline)
 					}
 				} else if err != nil {

@@ -291,7 +291,8 @@ func TestEnsureDispatchAfterTwoFailedLooks(t *testing.T) {
 // An agent is there, but no look can tell: a typed error, and no second agent.
 func TestEnsureDispatchCannotTellBesideAnAgent(t *testing.T) {
 	for _, method := range []string{listRooms, listDispatch} {
-		for _, fault := range []cloudtest.Fault{cloudtest.Status(500, nil, ""), cloudtest.Status(404, nil, ""), cloudtest.Hang(), cloudtest.Status(200, nil, "<html>")} {
+		for _, fault := range []cloudtest.Fault{cloudtest.Status(500, nil, ""), cloudtest.Status(404, nil, ""), cloudtest.Hang(),
+			cloudtest.Status(200, nil, "<html>")} {
 			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
 				first := ensured(t, client)
 				synctest.Wait()

@@ -73,7 +73,8 @@ func New(serverURL string, creds auth.Credentials, opts ...Option) (*Client, err
 		return nil, fmt.Errorf("lkrpc: %w", err)
 	}
 	if c.transport.OriginsUnused(server.String()) {
-		return nil, fmt.Errorf("lkrpc: failover.Origins is given, but calls to %s get one attempt: add failover.Hosts(%q)", server.Host, server.Hostname())
+		return nil, fmt.Errorf("lkrpc: failover.Origins is given, but calls to %s get one attempt: add failover.Hosts(%q)",
+			server.Host, server.Hostname())
 	}
 	c.makeServices(server, agents, cfg.interceptors)
 	return c, nil

@@ -41,7 +41,8 @@ func TestServerURL(t *testing.T) {
 		if text := err.Error(); !strings.Contains(text, c.Says) {
 			t.Errorf("%q: %v, want it to say %q", c.URL, err, c.Says)
 		}
-		if host := strings.TrimSpace(c.URL[strings.LastIndexByte(c.URL, '@')+1:]); !strings.ContainsAny(host, "?#\"\n\u200b") && !strings.Contains(err.Error(), host) {
+		host := strings.TrimSpace(c.URL[strings.LastIndexByte(c.URL, '@')+1:])
+		if !strings.ContainsAny(host, "?#\"\n\u200b") && !strings.Contains(err.Error(), host) {
 			t.Errorf("%q: %v, want it to name the value", c.URL, err)
 		}
 		if strings.Contains(err.Error(), "p4ssw0rd") {

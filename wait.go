@@ -42,8 +42,8 @@ func (e *NoAgentError) Error() string {
 	if e.Dispatch == nil {
 		return fmt.Sprintf("%v: the dispatch could not be looked up: %v", ErrNoAgent, e.Err)
 	}
-	text := fmt.Sprintf("%v to dispatch %s of %q in room %q; is a worker of that name registered? Delete the dispatch before ensuring it again",
-		ErrNoAgent, e.Dispatch.GetId(), e.Dispatch.GetAgentName(), e.Dispatch.GetRoom())
+	text := fmt.Sprintf("%v to dispatch %s of %q in room %q; is a worker of that name registered? Delete the dispatch before ensuring"+
+		" it again", ErrNoAgent, e.Dispatch.GetId(), e.Dispatch.GetAgentName(), e.Dispatch.GetRoom())
 	if errors.As(e.Err, &failed) {
 		text += fmt.Sprintf(" (the last look-up failed: %v)", failed)
 	}

@@ -22,18 +22,18 @@ func ExampleAccessToken() {
 		SetIdentity("ann").
 		SetName("Ann").
 		SetVideoGrant(&auth.VideoGrant{RoomJoin: true, Room: "studio"}).
-		SetAgents(&livekit.RoomAgentDispatch{AgentName: "scribe"}).
 		SetValidFor(15 * time.Minute)
-	raw, err := token.ToJWT()
+	fmt.Println(token) // without the secret
+
+	raw, err := token.SetAgents(&livekit.RoomAgentDispatch{AgentName: "scribe"}).ToJWT()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(strings.Count(raw, "."), "dots")
-	fmt.Println(token) // without the secret
 	// Output:
+	// auth.AccessToken(APIabcdef, {"identity":"ann","name":"Ann","video":{"roomJoin":true,"room":"studio"}})
 	// 2 dots
-	// auth.AccessToken(APIabcdef, {"identity":"ann","name":"Ann","video":{"roomJoin":true,"room":"studio"},"roomConfig":{"agents":[{"agentName":"scribe"}]}})
 }
 
 // A viewer may watch but not publish, except for a microphone later.

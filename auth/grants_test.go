@@ -29,7 +29,8 @@ func TestDefaults(t *testing.T) {
 		"the others false":         {&auth.VideoGrant{CanUpdateOwnMetadata: no(), CanSubscribeMetrics: no(), CanManageAgentSession: no()}, means{publish: true, subscribe: true, data: true}},
 	} {
 		v := c.grant
-		got := means{v.GetCanPublish(), v.GetCanSubscribe(), v.GetCanPublishData(), v.GetCanUpdateOwnMetadata(), v.GetCanSubscribeMetrics(), v.GetCanManageAgentSession()}
+		got := means{v.GetCanPublish(), v.GetCanSubscribe(), v.GetCanPublishData(), v.GetCanUpdateOwnMetadata(),
+			v.GetCanSubscribeMetrics(), v.GetCanManageAgentSession()}
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
@@ -69,7 +70,8 @@ func TestSetters(t *testing.T) {
 }
 
 func TestSources(t *testing.T) {
-	all := []livekit.TrackSource{livekit.TrackSource_CAMERA, livekit.TrackSource_MICROPHONE, livekit.TrackSource_SCREEN_SHARE, livekit.TrackSource_SCREEN_SHARE_AUDIO}
+	all := []livekit.TrackSource{livekit.TrackSource_CAMERA, livekit.TrackSource_MICROPHONE, livekit.TrackSource_SCREEN_SHARE,
+		livekit.TrackSource_SCREEN_SHARE_AUDIO}
 	v := &auth.VideoGrant{}
 	v.SetCanPublishSources(all)
 	if !slices.Equal(v.CanPublishSources, []string{"camera", "microphone", "screen_share", "screen_share_audio"}) || !slices.Equal(v.GetCanPublishSources(), all) {

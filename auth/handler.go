@@ -27,7 +27,8 @@ func OnWebhookError(f func(r *http.Request, err error)) WebhookOption {
 //
 // handle gets the request's context. It sees an event again that LiveKit sends again, so it should know those that it has dealt
 // with by their Id: see ReceiveWebhook. LiveKit waits for the answer, so longer work belongs elsewhere.
-func NewWebhookHandler(keys KeyProvider, handle func(context.Context, *livekit.WebhookEvent) error, opts ...WebhookOption) (http.Handler, error) {
+func NewWebhookHandler(keys KeyProvider, handle func(context.Context, *livekit.WebhookEvent) error, opts ...WebhookOption) (
+	http.Handler, error) {
 	if err := CheckKeyProvider(keys); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,8 @@ func NewWebhookHandler(keys KeyProvider, handle func(context.Context, *livekit.W
 }
 
 // serve returns the status to answer with where there is an error.
-func (cfg webhookConfig) serve(r *http.Request, keys KeyProvider, handle func(context.Context, *livekit.WebhookEvent) error) (int, error) {
+func (cfg webhookConfig) serve(r *http.Request, keys KeyProvider, handle func(context.Context, *livekit.WebhookEvent) error) (
+	status int, err error) {
 	body, err := cfg.read(r, keys)
 	if err != nil {
 		return webhookStatus(err), err

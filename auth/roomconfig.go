@@ -43,8 +43,8 @@ func (c *RoomConfiguration) CheckCredentials() error {
 		return nil
 	}
 	if path, found := firstSecret(c.message()); found {
-		return fmt.Errorf("%w: roomConfig.%s: whoever holds the token could read it; SetAllowSensitiveCredentials(true) is for tokens that stay on servers",
-			ErrSensitiveCredentials, path)
+		return fmt.Errorf("%w: roomConfig.%s: whoever holds the token could read it; SetAllowSensitiveCredentials(true) is for tokens"+
+			" that stay on servers", ErrSensitiveCredentials, path)
 	}
 	return nil
 }

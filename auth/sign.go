@@ -91,7 +91,8 @@ func (s *signer) sign(identity string, claims []byte, now time.Time, lifetime ti
 	token = append(token, '.')
 	token = base64url.AppendEncode(token, signature)
 	if len(token) > MaxTokenLength {
-		return "", fmt.Errorf("%w: it has %d bytes, at most %d are allowed: shorten metadata, attributes or the room configuration", ErrTokenTooLong, len(token), MaxTokenLength)
+		return "", fmt.Errorf("%w: it has %d bytes, at most %d are allowed: shorten metadata, attributes or the room configuration",
+			ErrTokenTooLong, len(token), MaxTokenLength)
 	}
 	return string(token), nil
 }

@@ -54,7 +54,8 @@ func (v *VideoGrant) Clone() *VideoGrant {
 	if c == nil {
 		return nil
 	}
-	for _, p := range []**bool{&c.CanPublish, &c.CanSubscribe, &c.CanPublishData, &c.CanUpdateOwnMetadata, &c.CanSubscribeMetrics, &c.CanManageAgentSession} {
+	for _, p := range []**bool{&c.CanPublish, &c.CanSubscribe, &c.CanPublishData, &c.CanUpdateOwnMetadata, &c.CanSubscribeMetrics,
+		&c.CanManageAgentSession} {
 		*p = clone(*p)
 	}
 	c.CanPublishSources = slices.Clone(v.CanPublishSources)

@@ -92,7 +92,8 @@ func isAnswer(code int) bool { return code >= 200 && code < 1000 }
 //
 // it does not, and what a failed attempt has opened is closed. ctx is the context that dial got from Connect, which never ends
 // once the attempt has succeeded. The context given to the function returned counts for connecting only.
-func DialUntil(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+func DialUntil(ctx context.Context, dial func(ctx context.Context, network, address string) (net.Conn, error)) (
+	dialUntil func(ctx context.Context, network, address string) (net.Conn, error)) {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
@@ -106,8 +107,8 @@ func DialUntil(ctx context.Context, dial func(ctx context.Context, network, addr
 }
 
 // Prepare reads the region list of serverURL with token, ahead of a connection, and makes its first region the first choice of
-// the next one to serverURL, which stays in the plan. That is the next Connect, or the next request for an RTC path. It returns an error if the list cannot be read; a server without
-// regions, or a host that has none, is no error.
+// the next one to serverURL, which stays in the plan. That is the next Connect, or the next request for an RTC path. It returns
+// an error if the list cannot be read; a server without regions, or a host that has none, is no error.
 func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error {
 	_, o, err := t.rtcURL(serverURL)
 	if err != nil {
@@ -164,7 +165,8 @@ func (t *Transport) rtcURL(raw string) (*url.URL, origin, error) {
 	}
 	o, err := parseOrigin(raw)
 	if err != nil {
-		return nil, origin{}, fmt.Errorf("failover: server URL %q: %w; give one such as \"wss://my-project.livekit.cloud\"", Scrub(raw), err)
+		return nil, origin{}, fmt.Errorf("failover: server URL %q: %w; give one such as \"wss://my-project.livekit.cloud\"",
+			Scrub(raw), err)
 	}
 	u, err := url.Parse(strings.TrimSpace(raw))
 	return u, o, err

@@ -103,7 +103,8 @@ func (s *hostSet) has(host string) bool {
 // add takes a host name, an address or "*.domain"; a port is ignored.
 func (s *hostSet) add(pattern string) error {
 	if strings.ContainsAny(pattern, "/@?# \t\r\n") {
-		return fmt.Errorf("failover: host pattern %q: give a host name such as \"sfu.example.com\" or \"*.example.com\", without scheme or path", Scrub(pattern))
+		return fmt.Errorf("failover: host pattern %q: give a host name such as \"sfu.example.com\" or \"*.example.com\", without scheme"+
+			" or path", Scrub(pattern))
 	}
 	host := hostName(pattern)
 	if domain, ok := strings.CutPrefix(host, "*."); ok {

@@ -119,7 +119,8 @@ func (p policy) mayRepeat(made int, v verdict) (ok bool, why string) {
 
 // nextWait is the wait before the attempt that follows attempt `made`. same: it goes to the host that was just tried.
 // left is the time to the call's deadline, or negative without one. If the wait cannot be afforded, ok is false.
-func (p policy) nextWait(made int, same bool, retryAfter time.Duration, stated bool, left time.Duration, random float64) (wait time.Duration, ok bool, why string) {
+func (p policy) nextWait(made int, same bool, retryAfter time.Duration, stated bool, left time.Duration, random float64) (
+	wait time.Duration, ok bool, why string) {
 	if p.rtc {
 		return 0, true, ""
 	}

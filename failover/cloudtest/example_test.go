@@ -57,7 +57,8 @@ func ExampleAfter() {
 	defer client.Close()
 
 	cloud.API().Break(cloudtest.After(cloudtest.Drop()), cloudtest.On("AgentDispatchService/CreateDispatch"), cloudtest.Times(1))
-	if _, err := client.AgentDispatch.CreateDispatch(context.Background(), &livekit.CreateAgentDispatchRequest{Room: "call-17", AgentName: "support"}); err != nil {
+	req := &livekit.CreateAgentDispatchRequest{Room: "call-17", AgentName: "support"}
+	if _, err := client.AgentDispatch.CreateDispatch(context.Background(), req); err != nil {
 		log.Fatal(err)
 	}
 	for _, q := range cloud.Requests() {

@@ -131,7 +131,8 @@ func TestWaitsAreExact(t *testing.T) {
 			if a := u.create(background, h); a.took != time.Duration(len(a.body))*time.Second || a.body != whole.body {
 				t.Errorf("drip of %d bytes: %+v", len(a.body), a)
 			}
-			if a := u.post(background, h, "/twirp/livekit.RoomService/DeleteRoom", `{"room":"room"}`, "Content-Type", "application/json"); a.body != "{}" || a.took != 2*time.Second {
+			a := u.post(background, h, "/twirp/livekit.RoomService/DeleteRoom", `{"room":"room"}`, "Content-Type", "application/json")
+			if a.body != "{}" || a.took != 2*time.Second {
 				t.Errorf("drip of %q: %v", a.body, a.took)
 			}
 		}, opts...)

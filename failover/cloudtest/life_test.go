@@ -134,7 +134,8 @@ func TestConcurrentUse(t *testing.T) {
 		const callers, calls = 8, 10
 		stop := make(chan struct{})
 		var helpers, work sync.WaitGroup
-		faults := []cloudtest.Fault{cloudtest.Drop(), cloudtest.After(cloudtest.Drop()), cloudtest.Status(503, nil, ""), cloudtest.Truncate(), cloudtest.Delay(time.Microsecond)}
+		faults := []cloudtest.Fault{cloudtest.Drop(), cloudtest.After(cloudtest.Drop()), cloudtest.Status(503, nil, ""),
+			cloudtest.Truncate(), cloudtest.Delay(time.Microsecond)}
 		helpers.Go(func() {
 			for i := 0; ; i++ {
 				select {

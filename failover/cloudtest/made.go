@@ -132,7 +132,8 @@ func agree(request, thing proto.Message) bool {
 	fields := request.ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
-		if want := textOf(request, f.Name()); want != "" && (isID(f) || f.Name() == "room_name") && field(thing, f.Name()) != nil && textOf(thing, f.Name()) != want {
+		want := textOf(request, f.Name())
+		if want != "" && (isID(f) || f.Name() == "room_name") && field(thing, f.Name()) != nil && textOf(thing, f.Name()) != want {
 			return false
 		}
 	}

@@ -48,7 +48,8 @@ func TestDispatchIDs(t *testing.T) {
 		if (one.GetId() == two.GetId()) != (want == 1) {
 			t.Errorf("ids %s and %s", one.GetId(), two.GetId())
 		}
-		if one.GetRoom() != "room" || one.GetAgentName() != "a" || one.GetMetadata() != "m" || one.GetDeployment() != "d" || one.GetAttributes()["k"] != "v" || one.GetState().GetCreatedAt() == 0 {
+		if one.GetRoom() != "room" || one.GetAgentName() != "a" || one.GetMetadata() != "m" || one.GetDeployment() != "d" ||
+			one.GetAttributes()["k"] != "v" || one.GetState().GetCreatedAt() == 0 {
 			t.Errorf("created %v", one)
 		}
 		if n := u.effects("AgentDispatchService/CreateDispatch"); n != want {
@@ -129,7 +130,8 @@ func TestJobs(t *testing.T) {
 		}
 		<-time.After(3 * time.Second)
 		got := jobs(d.GetId())
-		if len(got) != 1 || got[0].GetState().GetStatus() != livekit.JobStatus_JS_RUNNING || got[0].GetDispatchId() != d.GetId() || got[0].GetMetadata() != "m" || got[0].GetAgentName() != "a" {
+		if len(got) != 1 || got[0].GetState().GetStatus() != livekit.JobStatus_JS_RUNNING || got[0].GetDispatchId() != d.GetId() ||
+			got[0].GetMetadata() != "m" || got[0].GetAgentName() != "a" {
 			t.Fatalf("jobs: %v", got)
 		}
 		if again := jobs(d.GetId()); again[0].GetId() != got[0].GetId() {
@@ -148,7 +150,8 @@ func TestJobs(t *testing.T) {
 		if err := u.SetJob(d.GetId(), livekit.JobStatus_JS_FAILED, "out of memory"); err != nil {
 			t.Fatal(err)
 		}
-		if got := jobs(d.GetId()); len(got) != 1 || got[0].GetState().GetError() != "out of memory" || got[0].GetState().GetStatus() != livekit.JobStatus_JS_FAILED || got[0].GetState().GetEndedAt() == 0 {
+		if got := jobs(d.GetId()); len(got) != 1 || got[0].GetState().GetError() != "out of memory" ||
+			got[0].GetState().GetStatus() != livekit.JobStatus_JS_FAILED || got[0].GetState().GetEndedAt() == 0 {
 			t.Errorf("jobs: %v", got)
 		}
 		if err := u.SetJob(late.GetId(), livekit.JobStatus_JS_SUCCESS, ""); err != nil || len(jobs(late.GetId())) != 1 {
@@ -187,7 +190,8 @@ func TestRooms(t *testing.T) {
 		must[*livekit.Room](t)(rooms.CreateRoom(background, &livekit.CreateRoomRequest{Name: name, Metadata: "of " + name, MaxParticipants: 7}))
 	}
 	all := must[*livekit.ListRoomsResponse](t)(u.rooms(u.Region(1)).ListRooms(background, &livekit.ListRoomsRequest{})).GetRooms()
-	if len(all) != 3 || all[0].GetName() != "a" || all[0].GetMetadata() != "of a" || all[0].GetMaxParticipants() != 7 || all[0].GetSid() == "" || all[0].GetCreationTime() == 0 {
+	if len(all) != 3 || all[0].GetName() != "a" || all[0].GetMetadata() != "of a" || all[0].GetMaxParticipants() != 7 ||
+		all[0].GetSid() == "" || all[0].GetCreationTime() == 0 {
 		t.Errorf("rooms: %v", all)
 	}
 	some := must[*livekit.ListRoomsResponse](t)(rooms.ListRooms(background, &livekit.ListRoomsRequest{Names: []string{"b", "nowhere"}})).GetRooms()
@@ -242,14 +246,16 @@ func TestParticipants(t *testing.T) {
 	if p.GetName() != "X" || p.GetMetadata() != "m" || len(p.GetAttributes()) != 1 || !p.GetPermission().GetCanPublish() {
 		t.Errorf("updated: %v", p)
 	}
-	muted := must[*livekit.MuteRoomTrackResponse](t)(rooms.MutePublishedTrack(background, &livekit.MuteRoomTrackRequest{Room: "room", Identity: "x", TrackSid: "TR_1", Muted: true}))
+	muted := must[*livekit.MuteRoomTrackResponse](t)(rooms.MutePublishedTrack(background, &livekit.MuteRoomTrackRequest{
+		Room: "room", Identity: "x", TrackSid: "TR_1", Muted: true}))
 	if !muted.GetTrack().GetMuted() {
 		t.Errorf("muted: %v", muted)
 	}
 	if _, err := rooms.MutePublishedTrack(background, &livekit.MuteRoomTrackRequest{Room: "room", Identity: "x", TrackSid: "TR_2"}); !hasCode(err, twirp.NotFound) {
 		t.Errorf("a track that does not exist: %v", err)
 	}
-	if reply := must[*livekit.PerformRpcResponse](t)(rooms.PerformRpc(background, &livekit.PerformRpcRequest{Room: "room", DestinationIdentity: "x", Payload: "hello"})); reply.GetPayload() != "hello" {
+	rpc := &livekit.PerformRpcRequest{Room: "room", DestinationIdentity: "x", Payload: "hello"}
+	if reply := must[*livekit.PerformRpcResponse](t)(rooms.PerformRpc(background, rpc)); reply.GetPayload() != "hello" {
 		t.Errorf("RPC: %v", reply)
 	}
 	must[*livekit.UpdateSubscriptionsResponse](t)(rooms.UpdateSubscriptions(background, &livekit.UpdateSubscriptionsRequest{Room: "room", Identity: "x"}))

@@ -120,7 +120,8 @@ func TestJoinLiveKit(t *testing.T) {
 			rt := newTransport(t, nil, failover.Hosts("127.0.0.1"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if _, err := way.join(ctx, rt, loopback(t), f.url, mint(t, s.Key, "not the server's secret, and long enough", "")); err == nil || !strings.Contains(err.Error(), "401") {
+			_, err := way.join(ctx, rt, loopback(t), f.url, mint(t, s.Key, "not the server's secret, and long enough", ""))
+			if err == nil || !strings.Contains(err.Error(), "401") {
 				t.Errorf("a token of someone else: %v", err)
 			}
 			conn, err := way.join(ctx, rt, loopback(t), f.url, mint(t, s.Key, s.Secret, ""))
