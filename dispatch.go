@@ -305,13 +305,11 @@ func isLive(d *livekit.AgentDispatch) bool {
 	return len(jobs) == 0
 }
 
+// hasEnded reports whether a job is over. One that is to be tried again is not, whatever its status.
 func hasEnded(job *livekit.Job) bool {
-	if job.GetState().GetReason() == livekit.JobStateReason_JSR_RETRYING {
-		return false
-	}
 	switch job.GetState().GetStatus() {
 	case livekit.JobStatus_JS_SUCCESS, livekit.JobStatus_JS_FAILED, livekit.JobStatus_JS_CANCELLED:
-		return true
+		return job.GetState().GetReason() != livekit.JobStateReason_JSR_RETRYING
 	}
 	return false
 }

@@ -178,15 +178,11 @@ func (w *waiting) see(list []*livekit.AgentDispatch) (*livekit.Job, error) {
 	var failed *livekit.Job
 	pending := false
 	for _, job := range d.GetState().GetJobs() {
-		switch state := job.GetState(); state.GetStatus() {
-		case livekit.JobStatus_JS_RUNNING, livekit.JobStatus_JS_SUCCESS:
+		switch status := job.GetState().GetStatus(); {
+		case status == livekit.JobStatus_JS_RUNNING, status == livekit.JobStatus_JS_SUCCESS:
 			return job, nil
-		case livekit.JobStatus_JS_FAILED, livekit.JobStatus_JS_CANCELLED:
-			if state.GetReason() == livekit.JobStateReason_JSR_RETRYING {
-				pending = true
-			} else {
-				failed = job
-			}
+		case hasEnded(job):
+			failed = job
 		default:
 			pending = true
 		}
