@@ -107,8 +107,16 @@ func DialUntil(ctx context.Context, dial func(ctx context.Context, network, addr
 }
 
 // Prepare reads the region list of serverURL with token, ahead of a connection, and makes its first region the first choice of
-// the next one to serverURL, which stays in the plan. That is the next Connect, or the next request for an RTC path. It returns
-// an error if the list cannot be read; a server without regions, or a host that has none, is no error.
+// the next one to serverURL, which stays in the plan. That is the next Connect, or the next request for an RTC path. A list that
+// is fresh is not read again. It is safe for concurrent use; those who wait for one list share one read, which takes 2 s at most.
+//
+// Only LiveKit Cloud's project hosts and those named by Hosts have a list. On any other host, and where Origins names the regions,
+// Prepare returns nil and does nothing. Nor is a server without regions (404) an error, or an empty list: the next connection
+// begins at serverURL. So it does, whatever the list says, when failover is off.
+//
+// The error says that serverURL is none, that the Transport is closed, or that the list could not be read, now or within the last
+// second; if ctx ends first it is ctx's error. It is no *Error and holds no token. Nothing was changed then, and a connection can
+// be made all the same.
 func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error {
 	_, o, err := t.rtcURL(serverURL)
 	if err != nil {
@@ -138,8 +146,14 @@ func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error 
 	return nil
 }
 
-// ReportRegions takes a region list that the server pushed over a connection to serverURL. Entries that could not stand in a
-// list read by this package are skipped. It counts as read now, and is fresh for 5 minutes.
+// ReportRegions takes a region list that the server pushed over a connection to serverURL, as if it had been read now: it takes
+// the place of the one there was, even if it is empty, is fresh for 5 minutes, and serves API calls to serverURL as well as
+// connections. Entries that could not stand in a list read by this package are skipped, and reported to the Logger. It is safe for
+// concurrent use; a read that is on its way already does not replace the list reported.
+//
+// As with Prepare, a list is of use on LiveKit Cloud's project hosts and those named by Hosts. On any other host, and where Origins
+// names the regions, ReportRegions returns nil and no connection or call goes elsewhere for it. The error says that serverURL is
+// none, or that the Transport is closed.
 func (t *Transport) ReportRegions(serverURL string, regions []Region) error {
 	_, o, err := t.rtcURL(serverURL)
 	if err != nil {

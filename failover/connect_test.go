@@ -303,6 +303,76 @@ func TestReportRegions(t *testing.T) {
 	})
 }
 
+// A reported list stands against a read that began before it, and an empty one against the list that there was.
+func TestReportRegionsReplaces(t *testing.T) {
+	inWorld(t, func(w *world) {
+		home := w.serve(project, ok)
+		home.setList(after(time.Second, regions("60", region1)))
+		rt := w.transport()
+		begins := func(want ...string) {
+			t.Helper()
+			if urls, _ := dialled(context.Background(), rt, "ws://"+project, errDown); !slices.Equal(urls, want) {
+				t.Errorf("dialled %q, want %q", urls, want)
+			}
+		}
+		prepared := make(chan error)
+		go func() { prepared <- rt.Prepare(context.Background(), "ws://"+project, token) }()
+		synctest.Wait()
+		if err := rt.ReportRegions("ws://"+project, []failover.Region{{URL: "ws://" + region2}}); err != nil {
+			t.Error(err)
+		}
+		if err := <-prepared; err != nil {
+			t.Error(err)
+		}
+		begins("ws://"+region2, "ws://"+project)
+		if err := rt.ReportRegions("ws://"+project, nil); err != nil {
+			t.Error(err)
+		}
+		begins("ws://" + project)
+		if n := len(home.listed()); n != 1 {
+			t.Errorf("%d region list requests, want 1", n)
+		}
+	})
+}
+
+// Where a list is of no use, none is asked for and a reported one sends nothing elsewhere.
+func TestListsOfNoUse(t *testing.T) {
+	for name, c := range map[string]struct {
+		host string
+		opts []failover.Option
+		want []string
+	}{
+		"an API host":           {cloud, nil, []string{cloud}},
+		"a foreign host":        {own, nil, []string{own}},
+		"regions by Origins":    {own, []failover.Option{failover.Origins("http://"+own, "http://"+region1), failover.Hosts(region2)}, []string{own, region1}},
+		"failover switched off": {project, []failover.Option{failover.Off()}, []string{project}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				home := w.serve(c.host, ok)
+				home.setList(regions("60", region2))
+				rt := w.transport(c.opts...)
+				if err := rt.ReportRegions("ws://"+c.host, []failover.Region{{URL: "ws://" + region2}}); err != nil {
+					t.Error(err)
+				}
+				if err := rt.Prepare(context.Background(), "ws://"+c.host, token); err != nil {
+					t.Error(err)
+				}
+				urls, _ := dialled(context.Background(), rt, "ws://"+c.host, errDown)
+				for i, url := range urls {
+					urls[i] = strings.TrimPrefix(url, "ws://")
+				}
+				if !slices.Equal(urls, c.want) {
+					t.Errorf("dialled %q, want %q", urls, c.want)
+				}
+				if n := len(home.listed()); n != 0 {
+					t.Errorf("%d region list requests", n)
+				}
+			})
+		})
+	}
+}
+
 func TestConnectRefusesNonsense(t *testing.T) {
 	rt := must(failover.New(nil))
 	never := func(context.Context, string) error { t.Error("dialled"); return nil }
