@@ -44,6 +44,8 @@ func TestServerErrors(t *testing.T) {
 			code: twirp.ResourceExhausted, says: "slow down", retryAfter: 7 * time.Second},
 		{name: "a CDN's 520", status: 520, kind: "text/html", body: "<html>unknown</html>", code: twirp.Unavailable, says: "520", unknown: true},
 		{name: "a CDN's 521", status: 521, kind: "text/html", body: "<html>down</html>", code: twirp.Unavailable, says: "521"},
+		{name: "a CDN's 522", status: 522, kind: "text/html", body: "<html>no connection</html>", code: twirp.Unavailable, says: "522"},
+		{name: "a CDN's 523", status: 523, kind: "text/html", body: "<html>no route</html>", code: twirp.Unavailable, says: "523"},
 		{name: "a CDN's 524", status: 524, kind: "text/html", body: "<html>slow</html>", code: twirp.Unavailable, says: "524", unknown: true},
 		{name: "a gateway's JSON", status: 403, kind: "application/json", body: `{"message":"denied"}`, code: twirp.PermissionDenied, says: "denied"},
 		{name: "JSON of another kind", status: 500, kind: "application/json", body: `[1,2]`, code: twirp.Unknown, says: "[1,2]", unknown: true},
