@@ -198,3 +198,42 @@ func TestDispatchOnAClosedClient(t *testing.T) {
 		}
 	})
 }
+
+// dispatchList is a service with one dispatch, whose job is in another state at each look; the last state stays.
+type dispatchList struct {
+	livekit.AgentDispatchService
+	states []*livekit.JobState
+	asked  int
+}
+
+func (l *dispatchList) ListDispatch(context.Context, *livekit.ListAgentDispatchRequest) (*livekit.ListAgentDispatchResponse, error) {
+	state := l.states[min(l.asked, len(l.states)-1)]
+	l.asked++
+	return &livekit.ListAgentDispatchResponse{AgentDispatches: []*livekit.AgentDispatch{{
+		Id: "AD_1", Room: support.Room, AgentName: support.AgentName,
+		State: &livekit.AgentDispatchState{Jobs: []*livekit.Job{{Id: "AJ_1", DispatchId: "AD_1", State: state}}},
+	}}}, nil
+}
+
+// A job that failed and is to be tried again has not ended: its dispatch still stands, and waiting for it goes on.
+func TestJobThatIsToBeTriedAgain(t *testing.T) {
+	retrying := &livekit.JobState{Status: livekit.JobStatus_JS_FAILED, Reason: livekit.JobStateReason_JSR_RETRYING, Error: "crashed"}
+	running := &livekit.JobState{Status: livekit.JobStatus_JS_RUNNING}
+	failed := &livekit.JobState{Status: livekit.JobStatus_JS_FAILED, Error: "crashed"}
+	inCloud(t, func(t *testing.T, _ *cloudtest.Cloud, client *lkrpc.Client) {
+		makeRoom(t, client)
+		list := &dispatchList{client.AgentDispatch, []*livekit.JobState{retrying}, 0}
+		client.AgentDispatch = list
+		if d, created, err := client.EnsureDispatch(background, support); err != nil || created || d.GetId() != "AD_1" {
+			t.Errorf("ensured %v, created %t, %v; want the dispatch that is there", d, created, err)
+		}
+		list.states, list.asked = []*livekit.JobState{retrying, retrying, running}, 0
+		if job, err := client.WaitForAgent(background, support.Room, "AD_1"); err != nil || job.GetId() != "AJ_1" || list.asked != 3 {
+			t.Errorf("waited for %v, %v in %d polls, want the running job in 3", job, err, list.asked)
+		}
+		list.states, list.asked = []*livekit.JobState{retrying, failed, running}, 0
+		if job, err := client.WaitForAgent(background, support.Room, "AD_1"); !errors.Is(err, lkrpc.ErrJobFailed) || list.asked != 2 {
+			t.Errorf("waited for %v, %v in %d polls, want ErrJobFailed in 2", job, err, list.asked)
+		}
+	})
+}
