@@ -20,6 +20,7 @@ type memnet struct {
 	delay     map[string]time.Duration
 	conns     map[*memConn]bool // client ends, until closed
 	dials     map[string]int
+	dialling  int
 	streams   map[string][]*stream // from each address to the client, of all connections there were
 	port      int
 	most      int // the most connections there were at one time
@@ -44,10 +45,16 @@ func (n *memnet) Listen(addr string) net.Listener {
 func (n *memnet) DialContext(ctx context.Context, _, addr string) (net.Conn, error) {
 	n.mu.Lock()
 	n.dials[addr]++
+	n.dialling++
 	n.port++
 	here := memAddr("client:" + strconv.Itoa(n.port))
 	l, hole, delay := n.listeners[addr], n.blackhole[addr], n.delay[addr]
 	n.mu.Unlock()
+	defer func() {
+		n.mu.Lock()
+		n.dialling--
+		n.mu.Unlock()
+	}()
 	if hole {
 		<-ctx.Done()
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: memAddr(addr), Err: ctx.Err()}
@@ -128,6 +135,13 @@ func (n *memnet) Dials(addr string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.dials[addr]
+}
+
+// Dialling counts the dials that have not ended.
+func (n *memnet) Dialling() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dialling
 }
 
 // each does something to every open connection to an address.

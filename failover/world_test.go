@@ -12,6 +12,7 @@ import (
 	"io"
 	"log"
 	"math/big"
+	"net"
 	"net/http"
 	"regexp"
 	"runtime"
@@ -42,6 +43,9 @@ type world struct {
 	net    *memnet
 	client *http.Transport
 	sites  map[string]*site
+
+	mu   sync.Mutex
+	busy map[net.Conn]bool // servers' ends of connections with a request on them
 }
 
 // inWorld runs a test in a world of its own. When the test is over nothing of the engine may be left: no goroutine, and after
@@ -50,7 +54,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		n := newMemnet()
-		w := &world{t: t, net: n, sites: map[string]*site{}}
+		w := &world{t: t, net: n, sites: map[string]*site{}, busy: map[net.Conn]bool{}}
 		w.client = &http.Transport{DialContext: n.DialContext, TLSClientConfig: &tls.Config{RootCAs: authority().pool}}
 		test(w)
 		for _, s := range w.sites {
@@ -75,21 +79,37 @@ func (w *world) over(next http.RoundTripper, opts ...failover.Option) *failover.
 	}
 	w.t.Cleanup(func() {
 		rt.Close()
-		synctest.Wait()
 		w.idle()
-		if n := w.net.Open(); n > 0 {
-			w.t.Errorf("%d connections are left after Close", n)
+		if open, dials := w.net.Open(), w.net.Dialling(); open > 0 || dials > 0 {
+			w.t.Errorf("%d connections and %d dials are left after Close", open, dials)
 		}
 	})
 	return rt
 }
 
-// idle demands that no goroutine of the engine is left.
+// idle demands that no goroutine of the engine is left, and no connection with a request on it: those that are open wait in the
+// pool for the next call. (A dial goes on when its call is over, for the calls to come, until it ends by itself or by Close.)
 func (w *world) idle() {
 	w.t.Helper()
 	synctest.Wait()
 	if left := engineGoroutines(); len(left) > 0 {
 		w.t.Errorf("%d goroutines are left, the first:\n%s", len(left), left[0])
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.busy); n > 0 {
+		w.t.Errorf("%d connections are left with a request on them", n)
+	}
+}
+
+// follow is told what becomes of a server's connection. A hijacked one is its handler's.
+func (w *world) follow(conn net.Conn, state http.ConnState) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if state == http.StateActive {
+		w.busy[conn] = true
+	} else {
+		delete(w.busy, conn)
 	}
 }
 
@@ -144,8 +164,9 @@ var quiet = log.New(io.Discard, "", 0)
 // region list.
 func (w *world) serve(host string, answer http.HandlerFunc) *site {
 	s := &site{host: host, answer: answer, list: status(404)}
-	plain := &http.Server{Handler: s, ErrorLog: quiet}
-	secure := &http.Server{Handler: s, ErrorLog: quiet, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate(host)}}}
+	plain := &http.Server{Handler: s, ErrorLog: quiet, ConnState: w.follow}
+	secure := &http.Server{Handler: s, ErrorLog: quiet, ConnState: w.follow,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate(host)}}}
 	s.servers = []*http.Server{plain, secure}
 	go plain.Serve(w.net.Listen(host + ":80"))
 	go secure.ServeTLS(w.net.Listen(host+":443"), "", "")
