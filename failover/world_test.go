@@ -116,7 +116,11 @@ func (w *world) follow(conn net.Conn, state http.ConnState) {
 var bubble = regexp.MustCompile(`synctest bubble \d+`)
 
 // engineGoroutines returns the stacks of this bubble's goroutines, beside the calling one, that are in the engine.
-func engineGoroutines() []string {
+func engineGoroutines() []string { return goroutinesIn("lkrpc/failover.") }
+
+// goroutinesIn returns the stacks of this bubble's goroutines, beside the calling one, that are in a function of that name or were
+// started by one.
+func goroutinesIn(name string) []string {
 	buf := make([]byte, 64<<10)
 	for n := 0; n < len(buf); buf = make([]byte, 2*len(buf)) {
 		if n = runtime.Stack(buf, true); n < len(buf) {
@@ -129,7 +133,7 @@ func engineGoroutines() []string {
 	var left []string
 	for _, s := range stacks[1:] {
 		header, _, _ := strings.Cut(s, "\n")
-		if bubble.FindString(header) == mine && strings.Contains(s, "lkrpc/failover.") {
+		if bubble.FindString(header) == mine && strings.Contains(s, name) {
 			left = append(left, s)
 		}
 	}
