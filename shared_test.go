@@ -86,6 +86,8 @@ func TestRingingTimeIsSent(t *testing.T) {
 		{"SIP/CreateSIPParticipant", 0, 0, phoneWaiting(false)},
 		{"SIP/TransferSIPParticipant", 0, 30 * time.Second, transferred},
 		{"SIP/TransferSIPParticipant", 20 * time.Second, 20 * time.Second, transferred},
+		{"Connector/AcceptWhatsAppCall", 0, 30 * time.Second, accepted},
+		{"Connector/AcceptWhatsAppCall", 20 * time.Second, 20 * time.Second, accepted},
 	} {
 		inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
 			if err := cloud.AddParticipant("r", &livekit.ParticipantInfo{Identity: "p"}); err != nil {
@@ -109,8 +111,11 @@ func TestRingingTimeIsSent(t *testing.T) {
 					proto.Message
 					GetRingingTimeout() *durationpb.Duration
 				}(&livekit.CreateSIPParticipantRequest{})
-				if c.rpc == "SIP/TransferSIPParticipant" {
+				switch c.rpc {
+				case "SIP/TransferSIPParticipant":
 					req = &livekit.TransferSIPParticipantRequest{}
+				case "Connector/AcceptWhatsAppCall":
+					req = &livekit.AcceptWhatsAppCallRequest{}
 				}
 				if err := proto.Unmarshal(r.Body, req); err != nil {
 					t.Fatal(err)
@@ -136,6 +141,11 @@ func transferred(ctx context.Context, c *lkrpc.Client, ring *durationpb.Duration
 	_, err := c.SIP.TransferSIPParticipant(ctx, &livekit.TransferSIPParticipantRequest{
 		RoomName: "r", ParticipantIdentity: "p", TransferTo: "tel:+1", RingingTimeout: ring,
 	})
+	return err
+}
+
+func accepted(ctx context.Context, c *lkrpc.Client, ring *durationpb.Duration) error {
+	_, err := c.Connector.AcceptWhatsAppCall(ctx, &livekit.AcceptWhatsAppCallRequest{RoomName: "r", WhatsappCallId: "w", RingingTimeout: ring})
 	return err
 }
 
