@@ -87,11 +87,8 @@ func (p policy) patienceWith(left time.Duration) time.Duration {
 	return p.patience
 }
 
-// callTime is how long a call may take whose caller sets no deadline.
+// callTime is how long an API call may take whose caller sets no deadline.
 func (p policy) callTime(floor time.Duration) time.Duration {
-	if p.rtc {
-		return 0
-	}
 	return max(time.Duration(p.attempts)*attemptTime, floor)
 }
 
