@@ -9,7 +9,7 @@ const (
 	budgetSize     = 100.0 // tokens: so many repeats in a row before the budget limits them
 	budgetPerTime  = 1.0   // tokens a second
 	budgetPerCall  = 0.2   // tokens a call: in a long outage at most one repeat for five calls
-	costOfOneAgain = 1.0
+	costOfRepeat  = 1.0
 )
 
 // budget keeps the repeats of one host from multiplying the load of an outage. Safe for concurrent use.
@@ -35,9 +35,9 @@ func (b *budget) take(now time.Time) bool {
 		b.spent = max(b.spent-elapsed*budgetPerTime, 0)
 		b.at = now
 	}
-	if b.spent+costOfOneAgain > budgetSize {
+	if b.spent+costOfRepeat > budgetSize {
 		return false
 	}
-	b.spent += costOfOneAgain
+	b.spent += costOfRepeat
 	return true
 }
