@@ -55,10 +55,7 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	if !ok || !req.ProtoReflect().IsValid() {
 		return nil, localError(twirp.InvalidArgument, "the request is nil", nil)
 	}
-	m, ok := methods[name]
-	if !ok {
-		m.repeat = failover.Once
-	}
+	m := methods[name] // one that has no row there needs a grant that is not known
 	if err := checkContextHeaders(ctx); err != nil {
 		return nil, localError(twirp.InvalidArgument, err.Error(), nil)
 	}
