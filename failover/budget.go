@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	budgetSize     = 100.0 // tokens: so many repeats in a row before the budget limits them
-	budgetPerTime  = 1.0   // tokens a second
-	budgetPerCall  = 0.2   // tokens a call: in a long outage at most one repeat for five calls
+	budgetSize    = 100.0 // tokens: so many repeats in a row before the budget limits them
+	budgetPerTime = 1.0   // tokens a second
+	budgetPerCall = 0.2   // tokens a call: in a long outage at most one repeat for five calls
 	costOfRepeat  = 1.0
 )
 
