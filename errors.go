@@ -41,8 +41,10 @@ type Error struct {
 	cause error
 }
 
-// Code returns the Twirp code: the server's, unavailable for a transport that failed and for a gateway's 502 to 504 and 520 to
-// 524, deadline_exceeded or canceled if the caller's context ended the call, invalid_argument for a request that was not sent.
+// Code returns the Twirp code: the server's; unavailable for a transport that failed, a redirect, a closed client and a gateway's
+// 502 to 504 and 520 to 524; deadline_exceeded or canceled if the caller's context ended the call; internal for an answer that is
+// no protobuf. A call that was not sent has invalid_argument, or unauthenticated if the credentials gave no token, or
+// failed_precondition if the server has no such API.
 func (e *Error) Code() twirp.ErrorCode { return e.code }
 
 // Msg returns the server's message, or ours: one line without control characters, at most 500 bytes of a text that is not ours.

@@ -50,7 +50,7 @@ func transferTime(m proto.Message) floor {
 	return floor{ringingTime + ringingSlack, req}
 }
 
-// whatsAppTime: with wait_until_answered the answer comes when the call is up.
+// whatsAppTime: with wait_until_answered the answer comes when the call is up; without, it comes sooner, and a floor does no harm.
 func whatsAppTime(m proto.Message) floor {
 	req, ok := m.(*livekit.AcceptWhatsAppCallRequest)
 	if !ok {

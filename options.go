@@ -37,7 +37,8 @@ func WithHTTPTransport(rt http.RoundTripper) Option {
 }
 
 // WithTransportWrapper puts wrap around the transport of every attempt, for tracing and metrics: what it sees is each request
-// as it goes over the wire, repeats included. See failover.Wrap for what a wrapper must and must not do.
+// as it goes over the wire, repeats included. Given several times, the last is outermost. The default is none. See failover.Wrap
+// for what a wrapper must and must not do.
 func WithTransportWrapper(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		if wrap == nil {
@@ -48,8 +49,8 @@ func WithTransportWrapper(wrap func(http.RoundTripper) http.RoundTripper) Option
 	}
 }
 
-// WithFailover passes options on to the failover layer: failover.Off, Hosts, Origins, WithoutPrefetch, OnAttempt, Logger.
-// What they are by default stands there. Given several times, they add up.
+// WithFailover passes options on to the failover layer: failover.Off, Hosts, Origins, CloudAPIHosts, WithoutPrefetch, OnAttempt,
+// Logger. What they are by default stands there. Given several times, they add up, except that the last Logger counts.
 func WithFailover(opts ...failover.Option) Option {
 	opts = slices.Clone(opts)
 	return func(c *config) error {

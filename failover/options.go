@@ -96,7 +96,8 @@ func WithoutPrefetch() Option {
 
 // Wrap puts wrap around the transport of every attempt, for tracing, metrics or a proxy of one's own. It is called when a
 // Transport is made, and again with new connections when those of an origin have proven broken. It must pass the request's
-// context on; a middleware that sends a request several times by itself defeats the limits of this package.
+// context on; a middleware that sends a request several times by itself defeats the limits of this package. Of several the last
+// is outermost. The default is none.
 func Wrap(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		if wrap == nil {
@@ -113,8 +114,8 @@ func Wrap(wrap func(http.RoundTripper) http.RoundTripper) Option {
 
 // OnAttempt reports every attempt once when it is over, those that another overtook included, with the context of its call.
 // It is called from any goroutine, possibly after the call has returned, and must neither block, since the call may wait for it,
-// nor panic: on a goroutine that is not the caller's nobody could recover.
-// Several are called in the order given.
+// nor panic: on a goroutine that is not the caller's nobody could recover. Several are called in the order given. The default is
+// none.
 func OnAttempt(f func(context.Context, Attempt)) Option {
 	return func(c *config) error {
 		if f == nil {
@@ -130,7 +131,7 @@ func OnAttempt(f func(context.Context, Attempt)) Option {
 }
 
 // Logger receives what happens below a call: each attempt that is over at debug level, each that begins after another at info
-// level, each call that fails at warn level. No record holds a token. The default is silence.
+// level, each call that fails at warn level. No record holds a token. Of several the last counts. The default is silence.
 func Logger(log *slog.Logger) Option {
 	return func(c *config) error {
 		if log == nil {

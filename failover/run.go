@@ -4,7 +4,7 @@ import "time"
 
 // run makes attempts until one answer stands or none may follow. It returns a result with a response, or an error.
 //
-// No attempt runs on the caller's goroutine, although that would save a healthy call a switch of goroutines: net/http may hold
+// No attempt over HTTP runs on the caller's goroutine, although that would save a healthy call a switch: net/http may hold
 // the goroutine that sends or reads beyond the end of the context, when closing a connection takes its time, or when an HTTP/2
 // peer that stopped reading keeps a window update from being written.
 func (c *call) run() (*result, error) {
