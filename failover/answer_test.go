@@ -11,6 +11,7 @@ import (
 )
 
 func TestReadAnswer(t *testing.T) {
+	const most = 32 << 20
 	broken := errors.New("connection reset")
 	large := strings.Repeat("x", 1<<20+1) // more than is allocated in advance
 	for name, test := range map[string]struct {
@@ -34,9 +35,10 @@ func TestReadAnswer(t *testing.T) {
 		"stated, broken at the end":         {5, io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(broken)), "", broken},
 		"not stated, broken off":            {-1, io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(broken)), "", broken},
 		"not stated, broken off at a frame": {-1, io.MultiReader(strings.NewReader("hello"), iotest.ErrReader(io.ErrUnexpectedEOF)), "", io.ErrUnexpectedEOF},
-		"as large as may be":                {-1, io.LimitReader(zeros{}, maxAnswer), strings.Repeat("\x00", maxAnswer), nil},
-		"too large":                         {-1, zeros{}, "", errTooLarge},
-		"too large, and stated":             {maxAnswer + 1, io.LimitReader(zeros{}, maxAnswer+1), "", errTooLarge},
+		"as large as may be":                {-1, io.LimitReader(zeros{}, most), strings.Repeat("\x00", most), nil},
+		"too large":                         {-1, io.LimitReader(zeros{}, most+1), "", errTooLarge},
+		"without an end":                    {-1, zeros{}, "", errTooLarge},
+		"too large, and stated":             {most + 1, io.LimitReader(zeros{}, most+1), "", errTooLarge},
 		"stated beyond all measure":         {1 << 62, strings.NewReader("hello"), "", io.EOF},
 	} {
 		got, err := readAnswer(&http.Response{ContentLength: test.stated, Body: io.NopCloser(test.body)})
