@@ -220,6 +220,10 @@ func (a *attempt) answered(resp *http.Response) *result {
 	r := &a.result
 	*r = result{attempt: a, resp: resp, seen: seen{status: resp.StatusCode, reused: a.reused.Load()}}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
+		if !c.pol.rtc && c.req.Header.Get("Upgrade") == "" { // nobody asked for a connection: as a body it may never end
+			resp.Body.Close()
+			resp.Body, resp.ContentLength = http.NoBody, 0
+		}
 		return r
 	}
 	if resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests {

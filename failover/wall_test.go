@@ -253,6 +253,26 @@ func request(host string, body io.Reader, length int64) *http.Request {
 	return req
 }
 
+// A connection that nobody asked for has no end to be read, and the deadline of its call does not reach it.
+func TestConnectionThatWasNotAskedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(project, upgraded)
+		rt := w.transport()
+		if r := w.post(within(w, 10*time.Second), rt, project, failover.Call{}); r.status != http.StatusSwitchingProtocols || r.body != "" || r.took != 0 {
+			t.Errorf("got %d with %q, %v after %v", r.status, r.body, r.err, r.took)
+		}
+		asking := request(project, nil, 0)
+		asking.Header.Set("Connection", "Upgrade")
+		asking.Header.Set("Upgrade", "websocket")
+		resp, err := rt.RoundTrip(asking)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		(&signal{ReadWriteCloser: resp.Body.(io.ReadWriteCloser)}).echo(t, project)
+	})
+}
+
 // The call that a server answers and the deadline ends in the same moment is one or the other, never both and never neither.
 func TestAnswerAtTheDeadline(t *testing.T) {
 	inWorld(t, func(w *world) {
