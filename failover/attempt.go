@@ -56,6 +56,7 @@ type attempt struct {
 	body   bytes.Reader
 	again  atomic.Pointer[bytes.Reader] // the body, asked for again
 	trace  httptrace.ClientTrace
+	req    *http.Request // nil for Connect
 	reach  atomic.Int32
 	wrote  atomic.Bool // headers of the request were written
 	reused atomic.Bool
@@ -167,12 +168,16 @@ func (a *attempt) direct() bool {
 // waiting reports whether the attempt is still looking for a connection.
 func (a *attempt) waiting() bool { return a.reach.Load() == reachWaiting }
 
+// prepare makes the attempt's request. It is called on the caller's goroutine: a caller may change the header of its request as
+// soon as the call is over, which may be before the attempt's goroutine has begun or ended.
+func (a *attempt) prepare() {
+	a.trace = httptrace.ClientTrace{GetConn: a.getConn, GotConn: a.gotConn, WroteHeaders: a.wroteHeaders}
+	a.req = a.call.requestFor(a, httptrace.WithClientTrace(a.ctx, &a.trace))
+}
+
 // roundTrip makes the attempt over HTTP.
 func (a *attempt) roundTrip() *result {
-	c := a.call
-	a.trace = httptrace.ClientTrace{GetConn: a.getConn, GotConn: a.gotConn, WroteHeaders: a.wroteHeaders}
-	req := c.requestFor(a, httptrace.WithClientTrace(a.ctx, &a.trace))
-	resp, err := a.carrier.rt.RoundTrip(req)
+	resp, err := a.carrier.rt.RoundTrip(a.req)
 	switch {
 	case err != nil || resp == nil:
 		if resp != nil && resp.Body != nil { // against the contract of RoundTripper, but not to be leaked
@@ -220,7 +225,7 @@ func (a *attempt) answered(resp *http.Response) *result {
 	r := &a.result
 	*r = result{attempt: a, resp: resp, seen: seen{status: resp.StatusCode, reused: a.reused.Load()}}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		if !c.pol.rtc && c.req.Header.Get("Upgrade") == "" { // nobody asked for a connection: as a body it may never end
+		if !c.pol.rtc && a.req.Header.Get("Upgrade") == "" { // nobody asked for a connection: as a body it may never end
 			resp.Body.Close()
 			resp.Body, resp.ContentLength = http.NoBody, 0
 		}
@@ -237,7 +242,7 @@ func (a *attempt) answered(resp *http.Response) *result {
 	var body []byte
 	var err error
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		r.seen.typed = sameType(c.req.Header.Get("Content-Type"), resp.Header.Get("Content-Type"))
+		r.seen.typed = sameType(a.req.Header.Get("Content-Type"), resp.Header.Get("Content-Type"))
 		if c.req.Method != http.MethodHead {
 			body, err = readAnswer(resp)
 		}

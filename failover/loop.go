@@ -22,7 +22,7 @@ type call struct {
 	try      func(*attempt) *result
 	inline   bool // an attempt runs on the caller's goroutine, and the call does not end before it
 
-	req    *http.Request // the caller's, never changed; nil for Connect
+	req    *http.Request // a copy of the caller's, but for the header, which only the caller's goroutine reads; nil for Connect
 	header http.Header   // of Connect, for the region list
 	body   []byte
 

@@ -69,6 +69,9 @@ func (c *call) open(o origin, wait time.Duration, via carrier) *attempt {
 		a.listSeq = c.host.list.seq.Load()
 	}
 	a.begin()
+	if c.req != nil {
+		a.prepare()
+	}
 	if c.pending.set {
 		c.logNext(&a.info, c.pending.verdict.reason)
 	}

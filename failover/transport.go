@@ -100,7 +100,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if kind == otherPath || err != nil {
 		return t.carriers.base.rt.RoundTrip(req)
 	}
-	c := &call{t: t, caller: req.Context(), ctx: req.Context(), req: req, info: callOf(req.Context()), home: home}
+	own := *req
+	own.URL = new(*req.URL)
+	c := &call{t: t, caller: req.Context(), ctx: req.Context(), req: &own, info: callOf(req.Context()), home: home}
 	c.kind = t.rules.kind(hostName(home.host))
 	c.host = t.hostState(home, c.kind)
 	c.try = (*attempt).roundTrip
