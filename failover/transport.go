@@ -179,7 +179,7 @@ func (c *call) readBody() error {
 	if c.req.Body == nil || c.req.Body == http.NoBody {
 		return nil
 	}
-	if c.req.GetBody != nil { // net/http sets it for bodies in memory: reading those cannot hang
+	if inMemory(c.req.Body) {
 		return c.fill()
 	}
 	done := make(chan error, 1)
