@@ -21,6 +21,9 @@ var (
 	errUnclear      = errors.New("the connection failed, and whether the server processed the request is not known")
 )
 
+// errEnded is what comes of a goroutine that did not come back.
+var errEnded = errors.New("a transport, a body or a hook of the user's ended the goroutine (runtime.Goexit)")
+
 // reach is how far an attempt is known to have come. It is proven by net/http's own trace, not guessed from errors.
 type reach = int32
 

@@ -153,11 +153,15 @@ func (t *Transport) readRegions(h *hostState, header http.Header) func(*listRead
 	return func(read *listRead) {
 		ctx, cancel := context.WithTimeout(t.background, listTimeout)
 		defer cancel()
-		got, err := t.fetchRegions(ctx, h, header)
-		h.list.finish(read, got, err)
-		if err != nil {
-			t.log.Debug("region list not read", "host", h.origin.host, "error", Scrub(err.Error()))
-		}
+		var got *listing
+		err := errEnded
+		defer func() { // also if the user's transport ends the goroutine: else no other read would ever begin
+			h.list.finish(read, got, err)
+			if err != nil {
+				t.log.Debug("region list not read", "host", h.origin.host, "error", Scrub(err.Error()))
+			}
+		}()
+		got, err = t.fetchRegions(ctx, h, header)
 	}
 }
 

@@ -88,7 +88,20 @@ func (c *call) launch(a *attempt) {
 		c.deliver(a, c.try(a))
 		return
 	}
-	go func() { c.deliver(a, c.try(a)) }()
+	go c.fly(a)
+}
+
+// fly makes an attempt on a goroutine of its own, and delivers a result also if a transport or a hook of the user's ends that
+// (runtime.Goexit). Their panic ends the program, as it does on any goroutine that nobody recovers.
+func (c *call) fly(a *attempt) {
+	var r *result
+	defer func() {
+		if r == nil {
+			r = a.failed(errEnded)
+		}
+		c.deliver(a, r)
+	}()
+	r = c.try(a)
 }
 
 // settle completes a result when its attempt is over.

@@ -183,7 +183,11 @@ func (c *call) readBody() error {
 		return c.fill()
 	}
 	done := make(chan error, 1)
-	go func() { done <- c.fill() }()
+	go func() {
+		err := errEnded
+		defer func() { done <- err }()
+		err = c.fill()
+	}()
 	select {
 	case err := <-done:
 		return err
