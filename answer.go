@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/lkrpc/lkrpc/failover"
 	"github.com/twitchtv/twirp"
@@ -42,13 +40,13 @@ func isProtobuf(contentType string) bool {
 func readError(status int, contentType string, body []byte) *Error {
 	if status >= 200 && status < 300 {
 		return &Error{code: twirp.Internal, msg: fmt.Sprintf("status %d with type %q instead of protobuf: %s",
-			status, line(contentType, maxExcerpt), excerpt(body))}
+			status, failover.Line(contentType, maxExcerpt), excerpt(body))}
 	}
 	fields := fieldsOf(body)
 	e := &Error{code: twirp.ErrorCode(textOf(fields["code"]))}
 	for _, name := range [...]string{"msg", "message", "error"} {
 		if e.msg == "" {
-			e.msg = line(textOf(fields[name]), maxText)
+			e.msg = failover.Line(textOf(fields[name]), maxText)
 		}
 	}
 	if e.msg == "" {
@@ -57,13 +55,13 @@ func readError(status int, contentType string, body []byte) *Error {
 	if code := string(e.code); code == "" || !twirp.IsValidErrorCode(e.code) {
 		e.code = codeOf(status)
 		if code != "" {
-			e.msg += fmt.Sprintf(" (code %q)", line(code, maxExcerpt))
+			e.msg += fmt.Sprintf(" (code %q)", failover.Line(code, maxExcerpt))
 		}
 	}
 	if meta := fieldsOf(fields["meta"]); len(meta) > 0 {
 		e.meta = make(map[string]string, len(meta))
 		for key, value := range meta {
-			e.meta[line(key, maxText)] = line(textOf(value), maxText)
+			e.meta[failover.Line(key, maxText)] = failover.Line(textOf(value), maxText)
 		}
 	}
 	return e
@@ -126,27 +124,11 @@ func httpReason(status int) string {
 	return strings.TrimSpace("HTTP " + strconv.Itoa(status) + " " + http.StatusText(status))
 }
 
-// How much of a text that is not ours an error quotes, in bytes, and how much is looked at for that.
+// How much of a text that is not ours an error quotes, in bytes.
 const (
 	maxText    = 500 // of a field of a server's error
 	maxExcerpt = 200 // of a body that is no error of a server
-	maxRead    = 4 << 10
 )
 
 // excerpt quotes the beginning of a body that is not ours.
-func excerpt(body []byte) string { return line(string(body), maxExcerpt) }
-
-// line is a text that is not ours as one line: printable, so that it can do nothing to a terminal or a log, without tokens, of at
-// most so many bytes and a mark where it was cut.
-func line(text string, most int) string {
-	text = strings.ToValidUTF8(text[:min(len(text), maxRead)], "?")
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
-	text = failover.Scrub(strings.Join(words, " "))
-	if len(text) <= most {
-		return text
-	}
-	for !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
-}
+func excerpt(body []byte) string { return failover.Line(string(body), maxExcerpt) }

@@ -89,7 +89,7 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, " [request id %s]", e.RequestID)
 	}
 	for _, a := range e.Attempts {
-		fmt.Fprintf(&b, " [attempt %s]", line(a.String(), maxText))
+		fmt.Fprintf(&b, " [attempt %s]", a)
 	}
 	return b.String()
 }
@@ -133,7 +133,7 @@ func contextError(err error, out *outgoing) *Error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		code = twirp.DeadlineExceeded
 	}
-	return (&Error{code: code, msg: line(err.Error(), maxText), cause: err}).withTrail(&out.trail)
+	return (&Error{code: code, msg: failover.Line(err.Error(), maxText), cause: err}).withTrail(&out.trail)
 }
 
 // transportError is the error of a call that has no answer.
@@ -141,7 +141,7 @@ func transportError(err error, out *outgoing) *Error {
 	if out.trail.Expired {
 		return contextError(causeOf(err), out)
 	}
-	e := &Error{code: twirp.Unavailable, msg: line(out.hide(causeOf(err).Error()), maxText), cause: err}
+	e := &Error{code: twirp.Unavailable, msg: failover.Line(out.hide(causeOf(err).Error()), maxText), cause: err}
 	if attempts := out.trail.Attempts; len(attempts) > 0 {
 		e.HTTPStatus = attempts[len(attempts)-1].Status
 	}
@@ -179,7 +179,7 @@ func errorOf(err error, out *outgoing) *Error {
 		return e
 	}
 	// The answer stood, but could not be decoded; or the request could not be encoded.
-	e = &Error{code: twirp.InvalidArgument, msg: line(err.Error(), maxText), cause: err}
+	e = &Error{code: twirp.InvalidArgument, msg: failover.Line(err.Error(), maxText), cause: err}
 	e.withTrail(&out.trail)
 	if attempts := out.trail.Attempts; len(attempts) > 0 {
 		e.code = twirp.Internal

@@ -91,7 +91,7 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	case err != nil && ctx.Err() != nil:
 		return nil, contextError(ctx.Err(), out)
 	case err != nil:
-		return nil, localError(twirp.Unauthenticated, "no token: "+line(err.Error(), maxText), err)
+		return nil, localError(twirp.Unauthenticated, "no token: "+failover.Line(err.Error(), maxText), err)
 	}
 	if out.bearer, err = c.bearers.of(token); err != nil {
 		return nil, localError(twirp.Unauthenticated, err.Error(), nil)

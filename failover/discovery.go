@@ -158,7 +158,7 @@ func (t *Transport) readRegions(h *hostState, header http.Header) func(*listRead
 		defer func() { // also if the user's transport ends the goroutine: else no other read would ever begin
 			h.list.finish(read, got, err)
 			if err != nil {
-				t.log.Debug("region list not read", "host", h.origin.host, "error", Scrub(err.Error()))
+				t.log.Debug("region list not read", "host", h.origin.host, "error", textOf(err))
 			}
 		}()
 		got, err = t.fetchRegions(ctx, h, header)

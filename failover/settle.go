@@ -161,7 +161,7 @@ func (c *call) expired() error {
 func (c *call) fail(err error) error {
 	e := &Error{Trail: c.trail, Op: c.name(), Host: c.home.host, Err: scrubError(err)}
 	e.Attempts = slices.Clone(e.Attempts)
-	c.logFailure(e.Err.Error())
+	c.logFailure(textOf(e.Err))
 	return e
 }
 
@@ -181,7 +181,7 @@ func (c *call) name() string {
 	if c.req == nil {
 		return "connect"
 	}
-	return c.req.Method + " " + c.req.URL.Path
+	return Line(c.req.Method+" "+c.req.URL.Path, maxText)
 }
 
 // authHeader is the header of the call for a read of the region list. A WebSocket client may carry its token in the URL.
@@ -225,7 +225,7 @@ func (c *call) report(a *Attempt) {
 		attrs = append(attrs, slog.Int("status", a.Status))
 	}
 	if a.Err != nil {
-		attrs = append(attrs, slog.String("error", a.Err.Error()))
+		attrs = append(attrs, slog.String("error", textOf(a.Err)))
 	}
 	c.t.log.LogAttrs(c.caller, slog.LevelDebug, "attempt", attrs...)
 }
@@ -244,7 +244,7 @@ func (c *call) logFailure(what string) {
 		return
 	}
 	c.t.log.LogAttrs(c.caller, slog.LevelWarn, "call failed", append(c.logAttrs(), slog.Int("attempts", len(c.trail.Attempts)),
-		slog.Bool("outcome_unknown", c.trail.OutcomeUnknown), slog.String("error", Scrub(what)))...)
+		slog.Bool("outcome_unknown", c.trail.OutcomeUnknown), slog.String("error", what))...)
 }
 
 func (c *call) logAttrs() []slog.Attr {

@@ -3,7 +3,6 @@ package failover
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +29,7 @@ type Attempt struct {
 	Reason string
 }
 
-// String returns the attempt on one line: number, origin, what happened, how long it took.
+// String returns the attempt on one line: number, origin, what happened, with at most 500 bytes of Err's text, how long it took.
 func (a Attempt) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", a.Number, a.Origin)
@@ -39,7 +38,7 @@ func (a Attempt) String() string {
 	}
 	fmt.Fprintf(&b, ": %s", a.Reason)
 	if a.Err != nil {
-		fmt.Fprintf(&b, ": %v", a.Err)
+		fmt.Fprintf(&b, ": %s", textOf(a.Err))
 	}
 	fmt.Fprintf(&b, " (%v)", a.Duration.Round(time.Millisecond))
 	return b.String()
@@ -76,10 +75,11 @@ type Error struct {
 	Err error
 }
 
-// Error names the call, what ended it, whether it may have taken effect, and each attempt. It holds no token.
+// Error names the call, what ended it, whether it may have taken effect, and each attempt. It is one line without control
+// characters and holds no token; of Err's text and of each attempt's it quotes at most 500 bytes.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s: %s", e.Op, e.Host, Scrub(fmt.Sprint(e.Err)))
+	fmt.Fprintf(&b, "%s on %s: %s", e.Op, e.Host, textOf(e.Err))
 	if e.OutcomeUnknown {
 		b.WriteString(" [outcome unknown: it may have taken effect]")
 	}
@@ -130,37 +130,3 @@ func (e *StatusError) StatusCode() int { return e.Code }
 
 // Unwrap returns Err.
 func (e *StatusError) Unwrap() error { return e.Err }
-
-// tokenShape is what is taken for a secret: whatever begins like a JWT (eyJ is base64 of {" and a letter), also when the rest
-// is cut off; a JWT whose header begins otherwise, told by its payload, or, where that is encrypted, by the length of what
-// follows; what a URL calls an access token; and what follows "Bearer", unless it is as short as a word.
-var tokenShape = regexp.MustCompile(`(eyJ[\w-]{4,}|` +
-	`(` + blankHeader + `|ey[IKL][\w-]{12,})\.e(y[ABI-L]|w[klop01]|30)[\w-]*|` +
-	blankHeader + `\.[\w-]*\.[\w-]{16,})(\.[\w-]*)*|` +
-	`(?i:access_token=[^\s&"']+|bearer(\s|%20)+[\w.~+/=-]{16,})`)
-
-// blankHeader is a JWT's header that has a blank or a line break after the brace.
-const blankHeader = `e(yA|w[ko0])[giJKN][\w-]{11,}`
-
-// Scrub returns text with whatever looks like a JWT or a bearer token replaced.
-func Scrub(text string) string { return tokenShape.ReplaceAllString(text, "[token]") }
-
-// scrubbedError is an error whose text held a token. errors.Is and errors.As still see through it.
-type scrubbedError struct {
-	text string
-	err  error
-}
-
-func (e *scrubbedError) Error() string { return e.text }
-func (e *scrubbedError) Unwrap() error { return e.err }
-
-func scrubError(err error) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	if clean := Scrub(text); clean != text {
-		return &scrubbedError{clean, err}
-	}
-	return err
-}
