@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -53,9 +54,11 @@ type call struct {
 
 	// Room for what nearly every call needs, so that it takes no allocations of its own.
 	trailRoom [1]Attempt
-	triedRoom [maxAttempts]origin
+	triedRoom [1]origin
 	liveRoom  [2]*attempt
 	firstRoom attempt
+	ownReq    http.Request
+	ownURL    url.URL
 }
 
 // left is the time to the deadline, negative without one.

@@ -100,9 +100,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if kind == otherPath || err != nil {
 		return t.carriers.base.rt.RoundTrip(req)
 	}
-	own := *req
-	own.URL = new(*req.URL)
-	c := &call{t: t, caller: req.Context(), ctx: req.Context(), req: &own, info: callOf(req.Context()), home: home}
+	c := &call{t: t, caller: req.Context(), ctx: req.Context(), ownReq: *req, ownURL: *req.URL, info: callOf(req.Context()), home: home}
+	c.req, c.ownReq.URL = &c.ownReq, &c.ownURL
 	c.kind = t.rules.kind(hostName(home.host))
 	c.host = t.hostState(home, c.kind)
 	c.try = (*attempt).roundTrip
