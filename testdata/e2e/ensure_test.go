@@ -100,7 +100,7 @@ func request(room string) *livekit.CreateAgentDispatchRequest {
 	return &livekit.CreateAgentDispatchRequest{Room: room, AgentName: "greeter", Metadata: "for " + room}
 }
 
-func ensure(t *testing.T, c *lkrpc.Client, room string, wantCreated bool) *livekit.AgentDispatch {
+func ensure(t testing.TB, c *lkrpc.Client, room string, wantCreated bool) *livekit.AgentDispatch {
 	t.Helper()
 	d, created, err := c.EnsureDispatch(t.Context(), request(room))
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	pollEvery = 50 * time.Millisecond
 )
 
-func newClient(t *testing.T, url string, creds auth.Credentials, opts ...lkrpc.Option) *lkrpc.Client {
+func newClient(t testing.TB, url string, creds auth.Credentials, opts ...lkrpc.Option) *lkrpc.Client {
 	t.Helper()
 	c, err := lkrpc.New(url, creds, opts...)
 	if err != nil {
@@ -36,13 +36,13 @@ func newClient(t *testing.T, url string, creds auth.Credentials, opts ...lkrpc.O
 }
 
 // liveKit starts a livekit-server and a client with its key.
-func liveKit(t *testing.T, opts ...servers.Option) (servers.LiveKitServer, *lkrpc.Client) {
+func liveKit(t testing.TB, opts ...servers.Option) (servers.LiveKitServer, *lkrpc.Client) {
 	t.Helper()
 	s := servers.LiveKit(t, opts...)
 	return s, newClient(t, s.URL, auth.APIKey(s.Key, s.Secret))
 }
 
-func startWorker(t *testing.T, s servers.LiveKitServer, agentName string) *worker.Worker {
+func startWorker(t testing.TB, s servers.LiveKitServer, agentName string) *worker.Worker {
 	t.Helper()
 	return worker.Start(t, s.URL, s.Key, s.Secret, agentName)
 }
