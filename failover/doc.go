@@ -23,10 +23,10 @@
 // the five seconds from the first silence on:
 //
 //	                    busiest 10 ms       in all    at the end
-//	as it is               86,000/s         65,000      10,000/s
+//	as it is               84,000/s         65,000      10,000/s
 //	without jitter      1,008,000/s         68,000      10,700/s
-//	without cool-down      88,000/s         73,000      14,000/s
-//	without budget         88,000/s         65,000      10,000/s
+//	without cool-down      84,000/s         73,000      14,000/s
+//	without budget         84,000/s         65,000      10,000/s
 //	without all three   1,008,000/s         72,000      14,000/s
 //
 // Jitter spreads the calls that failed together. The cool-down lets each process settle where it was served, and spares later calls
