@@ -2,11 +2,13 @@ package lkrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/failover"
 	"github.com/lkrpc/lkrpc/proto/livekit"
 	"github.com/twitchtv/twirp"
@@ -90,6 +92,8 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, contextError(ctx.Err(), out)
+	case errors.Is(err, auth.ErrInvalidClaim), errors.Is(err, auth.ErrTokenTooLong): // because of what the request says
+		return nil, localError(twirp.InvalidArgument, "no token: "+failover.Line(err.Error(), maxText), err)
 	case err != nil:
 		return nil, localError(twirp.Unauthenticated, "no token: "+failover.Line(err.Error(), maxText), err)
 	}

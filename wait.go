@@ -87,12 +87,12 @@ func (e *DispatchGoneError) Unwrap() error { return ErrDispatchGone }
 
 // WaitForAgent waits until an agent has taken a dispatch, and returns its job: one that runs, or one that has succeeded already.
 // It waits until the context's deadline, or 30 s without one, asking after 250 ms and then less often, every 2 s at last. A
-// failed poll does not end the wait. It is safe for concurrent use.
+// failed poll does not end the wait, nor do credentials that have no token for a moment. It is safe for concurrent use.
 //
 // At the deadline it returns [ErrNoAgent], with the dispatch as it was seen last: delete that before another is ensured, as
 // [Client.EnsureDispatch] says. If all jobs have failed it returns [ErrJobFailed], with the job and its text; if the dispatch is
-// gone [ErrDispatchGone]. A refused token (unauthenticated, permission_denied), a missing name, a context that is cancelled and a
-// client that is closed end it with an *Error.
+// gone [ErrDispatchGone]. A token that the server refuses (unauthenticated, permission_denied), a name that is missing or is no
+// text, a context that is cancelled and a client that is closed end it with an *Error.
 func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*livekit.Job, error) {
 	name := methodName{"AgentDispatchService", "WaitForAgent"}
 	switch {
@@ -135,15 +135,18 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 	}
 }
 
-// isHopeless reports whether asking again cannot help: the token or the request is refused, or the client is closed.
+// isHopeless reports whether asking again cannot help: the server refuses the token, the request is wrong, or the client is
+// closed. Credentials that have no token now may have one later.
 func isHopeless(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	switch e.Code() {
-	case twirp.Unauthenticated, twirp.PermissionDenied, twirp.InvalidArgument:
+	case twirp.PermissionDenied, twirp.InvalidArgument:
 		return true
+	case twirp.Unauthenticated:
+		return len(e.Attempts) > 0
 	case twirp.Unavailable:
 		return len(e.Attempts) == 0 // an open client would have made one
 	}

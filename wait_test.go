@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lkrpc/lkrpc"
+	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/failover/cloudtest"
 	"github.com/lkrpc/lkrpc/proto/livekit"
 	"github.com/twitchtv/twirp"
@@ -234,6 +235,76 @@ func TestJobThatIsToBeTriedAgain(t *testing.T) {
 		list.states, list.asked = []*livekit.JobState{retrying, failed, running}, 0
 		if job, err := client.WaitForAgent(background, support.Room, "AD_1"); !errors.Is(err, lkrpc.ErrJobFailed) || list.asked != 2 {
 			t.Errorf("waited for %v, %v in %d polls, want ErrJobFailed in 2", job, err, list.asked)
+		}
+	})
+}
+
+// Credentials that have no token for a moment do not end the wait, nor a look of EnsureDispatch: only what a later token cannot
+// mend does.
+func TestDispatchThroughFailingCredentials(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		d := ensured(t, client)
+		signer, sealed := auth.APIKey(cloud.Key, cloud.Secret), errors.New("vault is sealed")
+		asked := 0
+		flaky, err := lkrpc.New(cloud.URL, tokens(func(ctx context.Context, g *auth.ClaimGrants) (string, error) {
+			switch asked++; asked {
+			case 1:
+				return "", sealed
+			case 2:
+				return "", nil
+			}
+			return signer.Token(ctx, g)
+		}), lkrpc.WithHTTPTransport(cloud.Transport()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer flaky.Close()
+		if err := cloud.SetJob(d.GetId(), livekit.JobStatus_JS_RUNNING, ""); err != nil {
+			t.Fatal(err)
+		}
+		if job, err := flaky.WaitForAgent(background, d.GetRoom(), d.GetId()); err != nil || job.GetDispatchId() != d.GetId() || asked != 3 {
+			t.Errorf("WaitForAgent: %v, %v after asking for %d tokens, want the job with the third", job, err, asked)
+		}
+		asked = 0
+		if again, created, err := flaky.EnsureDispatch(background, support); err != nil || created || again.GetId() != d.GetId() {
+			t.Errorf("EnsureDispatch: %v, created %v, %v; want the dispatch that is there", again, created, err)
+		}
+		never, err := lkrpc.New(cloud.URL, tokens(func(context.Context, *auth.ClaimGrants) (string, error) { return "", sealed }),
+			lkrpc.WithHTTPTransport(cloud.Transport()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer never.Close()
+		if _, err := never.WaitForAgent(background, d.GetRoom(), d.GetId()); !errors.Is(err, lkrpc.ErrNoAgent) || !errors.Is(err, sealed) {
+			t.Errorf("credentials that stay without a token: %v, want ErrNoAgent that quotes them", err)
+		}
+	})
+}
+
+// What no token and no server can mend ends the wait at once.
+func TestWaitForAgentWithoutHope(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		other, err := lkrpc.New(cloud.URL, auth.APIKey(cloud.Key, "another secret, which the cloud does not know"), lkrpc.WithHTTPTransport(cloud.Transport()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		for _, c := range []struct {
+			name   string
+			client *lkrpc.Client
+			room   string
+			code   twirp.ErrorCode
+		}{
+			{"a refused token", other, "r", twirp.Unauthenticated},
+			{"a name that is no text", client, "r\xff", twirp.InvalidArgument},
+			{"a name too long for a token", client, strings.Repeat("r", 1<<20), twirp.InvalidArgument},
+		} {
+			began := time.Now()
+			_, err := c.client.WaitForAgent(background, c.room, "AD_x")
+			var e *lkrpc.Error
+			if !errors.As(err, &e) || errors.Is(err, lkrpc.ErrNoAgent) || e.Code() != c.code || time.Since(began) > 0 {
+				t.Errorf("%s: %v after %v, want %s at once", c.name, err, time.Since(began), c.code)
+			}
 		}
 	})
 }
