@@ -57,8 +57,10 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 // # Errors
 //
 // They are *Error, or wrap one and [ErrCannotTell]. OutcomeUnknown says whether a dispatch may have been created. The code
-// failed_precondition says that the caller's request id belongs to a dispatch that is over: take a new id. The time is the
-// context's; without a deadline each call beneath has its own, and four rounds are the most, so that it ends in any case.
+// failed_precondition says that the caller's request id belongs to a dispatch that is over: take a new id.
+//
+// The time is the context's. Without a deadline each call beneath has its own, and four rounds are the most: where nobody answers,
+// EnsureDispatch gives up after two minutes on LiveKit Cloud, and after 40 s on a server that gets one attempt a call.
 func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (
 	d *livekit.AgentDispatch, created bool, err error) {
 	switch {

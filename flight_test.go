@@ -111,3 +111,100 @@ func TestEnsureDispatchGoexit(t *testing.T) {
 		})
 	}
 }
+
+// Credentials that hang hold no caller beyond its own time, and no later one: a look is given up with its last caller, and a
+// creation has seconds. Those that heed no context can do no more than that, though a creation of theirs is waited for.
+func TestEnsureDispatchWhileCredentialsHang(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		hang     int // the how manieth token
+		heedless bool
+		unknown  bool // a creation may be on its way, for all the caller can know
+	}{
+		{"in a look", 1, false, false},
+		{"in a look, without heeding the context", 1, true, false},
+		{"in the second look", 2, false, false},
+		{"in a creation", 3, false, true},
+		{"in a creation, without heeding the context", 3, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, maker *lkrpc.Client) {
+				makeRoom(t, maker)
+				signer := auth.APIKey(cloud.Key, cloud.Secret)
+				asked, release := 0, make(chan struct{})
+				client, err := lkrpc.New(cloud.URL, tokens(func(ctx context.Context, g *auth.ClaimGrants) (string, error) {
+					if asked++; asked != c.hang {
+						return signer.Token(ctx, g)
+					}
+					done := ctx.Done()
+					if c.heedless {
+						done = nil
+					}
+					select {
+					case <-done:
+						return "", ctx.Err()
+					case <-release:
+						return "", errors.New("too late")
+					}
+				}), lkrpc.WithHTTPTransport(cloud.Transport()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				limited, cancel := context.WithTimeout(background, 2*time.Second)
+				defer cancel()
+				began := time.Now()
+				_, _, err = client.EnsureDispatch(limited, support)
+				var e *lkrpc.Error
+				if !errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) || e.OutcomeUnknown != c.unknown || time.Since(began) != 2*time.Second {
+					t.Errorf("%v after %v, want the deadline, outcome unknown %v", err, time.Since(began), c.unknown)
+				}
+				limited, cancel = context.WithTimeout(background, 10*time.Second)
+				defer cancel()
+				d, created, err := client.EnsureDispatch(limited, support)
+				switch held := c.unknown && c.heedless; {
+				case held && (!errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 12*time.Second):
+					t.Errorf("a later caller: %v after %v, want its own deadline", err, time.Since(began))
+				case c.unknown && !c.heedless && (err == nil || time.Since(began) > 6*time.Second):
+					t.Errorf("a later caller: %v after %v, want the end of the creation's five seconds", err, time.Since(began))
+				case !c.unknown && (err != nil || !created):
+					t.Errorf("a later caller: created %v, %v; want a flight of its own", created, err)
+				}
+				close(release)
+				synctest.Wait()
+				if d, _, err = client.EnsureDispatch(background, support); err != nil {
+					t.Fatalf("in the end: %v", err)
+				}
+				wantOne(t, cloud, d)
+			})
+		})
+	}
+}
+
+// Without a deadline EnsureDispatch ends as documented where nobody answers.
+func TestEnsureDispatchEndsWhereNobodyAnswers(t *testing.T) {
+	for _, c := range []struct {
+		host        string
+		least, most time.Duration
+	}{{"", 110 * time.Second, 125 * time.Second}, {"sfu.example.com", 35 * time.Second, 45 * time.Second}} {
+		inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+			if c.host != "" {
+				h, err := cloud.AddHost(c.host)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.Break(cloudtest.Hang())
+				client = clientOf(t, cloud, "https://"+c.host)
+				defer client.Close()
+			}
+			for _, h := range cloud.Regions() {
+				h.Break(cloudtest.Hang())
+			}
+			began := time.Now()
+			_, _, err := client.EnsureDispatch(background, support)
+			if took := time.Since(began); !errors.Is(err, lkrpc.ErrCannotTell) || took < c.least || took > c.most {
+				t.Errorf("%s: %v after %v, want ErrCannotTell after %v to %v", client, err, took, c.least, c.most)
+			}
+		})
+	}
+}

@@ -18,7 +18,8 @@ const callLifetime = 10 * time.Minute
 // Implement it to get tokens from elsewhere. If it also has a method Check() error, CheckCredentials and so lkrpc.New call it.
 type Credentials interface {
 	// Token returns a token with these grants: the text alone, without "Bearer " before it or a line break after it. The grants
-	// are those that the call needs, and no more; they belong to the caller. ctx is the call's.
+	// are those that the call needs, and no more; they belong to the caller. ctx is the call's, with a deadline only if its caller
+	// gave one: return when it ends, since nothing else ends the wait for a token.
 	Token(ctx context.Context, grants *ClaimGrants) (string, error)
 }
 
