@@ -56,8 +56,10 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // # Errors
 //
-// They are *Error, or wrap one and [ErrCannotTell]. OutcomeUnknown says whether a dispatch may have been created. The code
-// failed_precondition says that the caller's request id belongs to a dispatch that is over: take a new id.
+// They are *Error, or wrap one and [ErrCannotTell]. A look-up that is refused (unauthenticated, permission_denied) comes back as
+// it is: calling again would not help, and it does not mean that there is no agent either. OutcomeUnknown says whether a dispatch
+// may have been created. The code failed_precondition says that the caller's request id belongs to a dispatch that is over: take a
+// new id.
 //
 // The time is the context's. Without a deadline each call beneath has its own, and four rounds are the most: where nobody answers,
 // EnsureDispatch gives up after two minutes on LiveKit Cloud, and after 40 s on a server that gets one attempt a call.
@@ -291,7 +293,13 @@ func worthAnotherLook(err error) bool {
 	return failed.OutcomeUnknown || errors.Is(err, ErrCannotTell)
 }
 
-func cannotTell(err error) error { return fmt.Errorf("%w: %w", ErrCannotTell, err) }
+// cannotTell is a failed look-up. Where calling again cannot help it stays what it is, since ErrCannotTell says that it can.
+func cannotTell(err error) error {
+	if isHopeless(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCannotTell, err)
+}
 
 // isLive reports whether a dispatch still stands for an agent: it was not deleted, and not all its jobs have ended.
 func isLive(d *livekit.AgentDispatch) bool {

@@ -329,7 +329,7 @@ func TestEnsureDispatchOutcomeUnknown(t *testing.T) {
 		there   bool // the room
 		spoil   func(*cloudtest.Cloud)
 		unknown bool
-		tells   bool // not ErrCannotTell
+		tells   bool // not ErrCannotTell: calling again would not help
 	}{
 		{"no look is answered", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(500, nil, ""), listRooms, 0) }, false, false},
 		{"the dispatches cannot be listed", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Drop(), listDispatch, 0) }, false, false},
@@ -340,7 +340,12 @@ func TestEnsureDispatchOutcomeUnknown(t *testing.T) {
 		{"the reply is lost, and then the token is refused", true, func(cloud *cloudtest.Cloud) {
 			cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(createDispatch), cloudtest.Times(1))
 			fail(cloud, cloudtest.Status(401, nil, ""), listRooms, 1)
-		}, true, false},
+		}, true, true},
+		{"a look is refused", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(403, nil, ""), listRooms, 0) }, false, true},
+		{"the list of dispatches is refused", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(403, nil, ""), listDispatch, 0) }, false, true},
+		{"a look is wrong", true, func(cloud *cloudtest.Cloud) {
+			fail(cloud, cloudtest.Status(400, nil, `{"code":"invalid_argument","msg":"m"}`), listRooms, 0)
+		}, false, true},
 		{"the room is made with its agent, and then no look is answered", false, func(cloud *cloudtest.Cloud) {
 			fail(cloud, cloudtest.Status(503, nil, ""), listDispatch, 0)
 		}, true, false},
