@@ -33,17 +33,25 @@ type Break struct {
 	timers  []*time.Timer
 }
 
-// Match says which requests a fault applies to: On, If, or a When.
+// Match says which requests a fault applies to: On, If, or a When. nil is no condition.
 type Match interface{ narrow(*Break) }
 
-// When says at what times a fault applies: Times, Skip, Later, For.
+// When says at what times a fault applies: Times, Skip, Later, For. nil is no condition.
 type When func(*Break)
 
-func (w When) narrow(b *Break) { w(b) }
+func (w When) narrow(b *Break) {
+	if w != nil {
+		w(b)
+	}
+}
 
 type requestMatch func(*http.Request) bool
 
-func (m requestMatch) narrow(b *Break) { b.matches = append(b.matches, m) }
+func (m requestMatch) narrow(b *Break) {
+	if m != nil {
+		b.matches = append(b.matches, m)
+	}
+}
 
 // Patterns for On.
 const (
@@ -82,7 +90,7 @@ func fits(pattern, path string) bool {
 }
 
 // If narrows a fault to requests for which f returns true. f sees the request before its body is read, may be called from
-// several goroutines at once, and must not keep it.
+// several goroutines at once, and must not keep it. nil is no condition.
 func If(f func(*http.Request) bool) Match { return requestMatch(f) }
 
 // Times limits a fault to its first n uses.
@@ -103,7 +111,9 @@ func (h *Host) Break(f Fault, matches ...Match) *Break {
 	b := newBreak(h)
 	b.fault = f
 	for _, m := range matches {
-		m.narrow(b)
+		if m != nil {
+			m.narrow(b)
+		}
 	}
 	return b.put(nil)
 }

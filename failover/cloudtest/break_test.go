@@ -55,6 +55,7 @@ func TestConditions(t *testing.T) {
 		want    string // one letter a second: x broken, . well
 	}{
 		{"always", nil, "xxxxxxxx"},
+		{"nil is no condition", []cloudtest.Match{nil, cloudtest.When(nil), cloudtest.If(nil)}, "xxxxxxxx"},
 		{"twice", []cloudtest.Match{cloudtest.Times(2)}, "xx......"},
 		{"never", []cloudtest.Match{cloudtest.Times(0)}, "........"},
 		{"but not the first three", []cloudtest.Match{cloudtest.Skip(3)}, "...xxxxx"},

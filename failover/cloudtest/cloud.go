@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -111,10 +112,25 @@ func (c *Cloud) Agents() *Host { return c.lookUp(agentsHost) }
 // no region list. It is also what shows whether a request went where it never should.
 func (c *Cloud) AddHost(name string) (*Host, error) {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	if name == "" || strings.ContainsAny(name, "/ []") {
-		return nil, fmt.Errorf("cloudtest: host %q: give a name such as \"sfu.example.com\", without scheme, port or path", name)
+	if !isHost(name) {
+		return nil, fmt.Errorf("cloudtest: host %q: give a name such as \"sfu.example.com\" or an address, without scheme, port or path", name)
 	}
 	return c.add(name, "")
+}
+
+// isHost reports whether a host can be called so: an address without a zone, or a name of labels as DNS has them (RFC 1035), which
+// may have underscores too.
+func isHost(name string) bool {
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addr.Zone() == ""
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "-") != label ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return len(name) <= 253
 }
 
 // add makes a host and lets it serve.

@@ -108,6 +108,13 @@ func TestAwait(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("the list was answered: %v", err)
 		}
+		if err := u.Await(background, nil); err != nil {
+			t.Errorf("any request: %v", err)
+		}
+		u.Forget()
+		if err := u.Await(ctx, nil); err != context.Canceled {
+			t.Errorf("any request, but there was none: %v", err)
+		}
 	})
 }
 

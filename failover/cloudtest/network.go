@@ -22,7 +22,7 @@ func (h *Host) Unresolve(when ...When) *Break {
 	b := newBreak(h)
 	b.network, b.dialErr = true, &net.DNSError{Err: "no such host", Name: h.name, IsNotFound: true}
 	for _, w := range when {
-		w(b)
+		w.narrow(b)
 	}
 	return b.put(nil)
 }
@@ -31,7 +31,7 @@ func (h *Host) breakDial(err error, when []When) *Break {
 	b := newBreak(h)
 	b.network, b.cuts, b.dialErr = true, true, err
 	for _, w := range when {
-		w(b)
+		w.narrow(b)
 	}
 	return b.put(func() { b.add(h.cutAll()) })
 }

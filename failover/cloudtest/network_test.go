@@ -265,6 +265,11 @@ func TestUnknownHosts(t *testing.T) {
 		if a := u.get(background, "https://evil.example/"); !errors.As(a.err, &dns) {
 			t.Errorf("got %+v", a)
 		}
+		gone := u.Region(2).Unresolve(nil) // at all times
+		if a := u.get(background, "https://"+u.Region(2).Name()+"/"); !errors.As(a.err, &dns) {
+			t.Errorf("a name that does not resolve: %+v", a)
+		}
+		gone.Clear()
 		if a := u.get(background, "https://"+u.Region(0).Name()+":8443/"); !errors.Is(a.err, syscall.ECONNREFUSED) {
 			t.Errorf("a port that is not open: %+v", a)
 		}

@@ -176,7 +176,7 @@ func (q *Request) copy() Request {
 
 // Await returns when a request for which f is true has been answered, so that a fault set next cannot spoil the answer. It
 // returns the context's error if there is none by then, and net/http.ErrServerClosed when the Cloud is closed. f is called once
-// for each request that was answered, and must not use the Cloud.
+// for each request that was answered, and must not use the Cloud; nil stands for any request.
 func (c *Cloud) Await(ctx context.Context, f func(Request) bool) error {
 	rec := &c.record
 	stop := context.AfterFunc(ctx, func() {
@@ -193,7 +193,7 @@ func (c *Cloud) Await(ctx context.Context, f func(Request) bool) error {
 			if !q.Answered || asked[q] {
 				continue
 			}
-			if asked[q] = true; f(q.copy()) {
+			if asked[q] = true; f == nil || f(q.copy()) {
 				return nil
 			}
 		}

@@ -123,8 +123,17 @@ func TestOptions(t *testing.T) {
 	if urls, _ := u.list(u.Region(0)); len(urls) != 20 || u.Region(20) != nil || u.Region(-1) != nil {
 		t.Errorf("%d regions", len(urls))
 	}
-	for name, part := range map[string]string{"demo.livekit.cloud": "there already", "": "give a name", "https://x": "give a name", "a:1/": "give a name"} {
-		if _, err := u.AddHost(name); err == nil || !strings.Contains(err.Error(), part) {
+	if _, err := u.AddHost("demo.livekit.cloud"); err == nil || !strings.Contains(err.Error(), "there already") {
+		t.Errorf("AddHost of a host that is there: %v", err)
+	}
+	for _, name := range []string{"", ".", "https://x", "a:1/", "sfu.example.com:443", "a..b", ".a", "a..", "a b", "-a.example", "a-.example", "*.example.com", "a@b",
+		"a?b", "a\nb", "\xff", "höst.example", "[::1]", "fe80::1%eth0", strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127) + "example"} {
+		if _, err := u.AddHost(name); err == nil || !strings.Contains(err.Error(), "give a name") {
+			t.Errorf("AddHost(%q): %v, want an error that says what to give", name, err)
+		}
+	}
+	for _, name := range []string{"localhost", "a-b.example", "my_sfu.example", "xn--hst-sna.example", "::1", "192.0.2.1", strings.Repeat("a", 63) + ".example."} {
+		if _, err := u.AddHost(name); err != nil {
 			t.Errorf("AddHost(%q): %v", name, err)
 		}
 	}
