@@ -93,10 +93,12 @@ func (c *calls) begin(key string, d *livekit.AgentDispatch) {
 func (c *calls) finish(event *livekit.WebhookEvent) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, heard := c.events.get(event.GetId()); heard {
-		return false
+	if id := event.GetId(); id != "" { // else it cannot be told from others, and its time alone decides
+		if _, heard := c.events.get(id); heard {
+			return false
+		}
+		c.events.put(id, true)
 	}
-	c.events.put(event.GetId(), true)
 	room := event.GetRoom().GetName()
 	if end, ok := c.ends.get(room); !ok || event.GetCreatedAt() > end {
 		c.ends.put(room, event.GetCreatedAt())

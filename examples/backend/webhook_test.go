@@ -87,6 +87,29 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
+// Events without an id are not taken for one; what is older than a call ends it no more than another event does.
+func TestWebhookWithoutID(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.mustCall(t, `{"room": "r", "identity": "ann"}`)
+		w.mustCall(t, `{"room": "other", "identity": "ann"}`)
+		for _, c := range []struct {
+			what, room string
+			at         time.Time
+			open       float64
+		}{
+			{"the one room finished", "r", time.Now(), 1},
+			{"its event came again", "r", time.Now(), 1},
+			{"an earlier room of the other's name finished", "other", time.Now().Add(-time.Minute), 1},
+			{"the other room finished", "other", time.Now(), 0},
+		} {
+			if got := w.webhook(t, w.cloud.Key, w.cloud.Secret, finished("", c.room, c.at)); got.status != http.StatusOK {
+				t.Errorf("status %d, %s", got.status, got.body)
+			}
+			w.wantOpen(t, "after "+c.what, c.open)
+		}
+	})
+}
+
 // A room may finish while the answer about its agent is still on its way. Then its call does not stay open for good.
 func TestWebhookBeforeTheAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
