@@ -277,7 +277,7 @@ func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*live
 	case err == nil: // it stays set: a caller that leaves now must not hear that nothing was made
 	case errors.As(err, &failed) && failed.OutcomeUnknown:
 		e.unknown = err
-	case e.unknown == nil:
+	case e.unknown == nil && !e.fresh: // a room that this flight made has the agent already
 		e.flight.creating.Store(false)
 	}
 	return d, err

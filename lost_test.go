@@ -2,6 +2,7 @@ package lkrpc_test
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -349,6 +350,10 @@ func TestEnsureDispatchOutcomeUnknown(t *testing.T) {
 		{"the room is made with its agent, and then no look is answered", false, func(cloud *cloudtest.Cloud) {
 			fail(cloud, cloudtest.Status(503, nil, ""), listDispatch, 0)
 		}, true, false},
+		{"the room is made with its agent, which does not show, and then the creation is refused", false, func(cloud *cloudtest.Cloud) {
+			fail(cloud, cloudtest.Status(200, http.Header{"Content-Type": {"application/protobuf"}}, ""), listDispatch, 0)
+			fail(cloud, cloudtest.Status(403, nil, ""), createDispatch, 0)
+		}, true, true},
 		{"the creation is refused", true, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(403, nil, ""), createDispatch, 0) }, false, true},
 		{"the room is refused", false, func(cloud *cloudtest.Cloud) { fail(cloud, cloudtest.Status(403, nil, ""), createRoom, 0) }, false, true},
 	} {
