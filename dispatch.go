@@ -148,11 +148,12 @@ func (e *ensuring) run(ctx context.Context) (*livekit.AgentDispatch, bool, error
 // call that came last, which may only have looked.
 func (e *ensuring) judged(err error) error {
 	var failed *Error
-	if !errors.As(err, &failed) || failed.OutcomeUnknown == e.flight.creating.Load() {
+	unknown := e.flight.creating.Load()
+	if !errors.As(err, &failed) || failed.OutcomeUnknown == unknown && !(unknown && failed.reads) {
 		return err
 	}
 	c := *failed // interceptors have seen the original
-	c.OutcomeUnknown = !c.OutcomeUnknown
+	c.OutcomeUnknown, c.reads = unknown, false
 	if errors.Is(err, ErrCannotTell) {
 		return cannotTell(&c)
 	}

@@ -39,6 +39,7 @@ type Error struct {
 	msg   string
 	meta  map[string]string
 	cause error
+	reads bool // OutcomeUnknown is of a call that only reads, and not worth a word
 }
 
 // Code returns the Twirp code: the server's; unavailable for a transport that failed, a redirect, a closed client and a gateway's
@@ -75,11 +76,12 @@ func (e *Error) WithMeta(key, value string) twirp.Error {
 // Unwrap returns what caused the error on this side, or nil: a server's error has no cause here.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Error names the method, the code and the message, whether the call may have taken effect, the request id and each attempt.
+// Error names the method, the code and the message, whether the call may have taken effect (unless it only reads), the request id
+// and each attempt.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "twirp error %s: %s/%s: %s", e.code, e.Service, e.Method, e.msg)
-	if e.OutcomeUnknown {
+	if e.OutcomeUnknown && !e.reads {
 		b.WriteString(" [outcome unknown: it may have taken effect]")
 	}
 	if e.RetryAfter > 0 {
@@ -110,7 +112,7 @@ func SIPStatus(err error) (code int, reason string, ok bool) {
 }
 
 func (e *Error) named(n methodName) *Error {
-	e.Service, e.Method = n.service, n.method
+	e.Service, e.Method, e.reads = n.service, n.method, n.reads()
 	return e
 }
 

@@ -233,3 +233,26 @@ func TestTextsOfOthersInErrors(t *testing.T) {
 		}
 	}
 }
+
+// A call that only reads has no effect to speak of, whatever became of it.
+func TestErrorOfACallThatReads(t *testing.T) {
+	client := newTestClient(t, "h", roundTripper(func(r *http.Request) (*http.Response, error) { return answer(r, 500, "text/plain", ""), nil }))
+	for _, c := range []struct {
+		call  func() error
+		reads bool
+	}{
+		{func() error { _, err := client.Room.ListRooms(background, &livekit.ListRoomsRequest{}); return err }, true},
+		{func() error {
+			_, err := client.Room.GetParticipant(background, &livekit.RoomParticipantIdentity{Room: "r", Identity: "p"})
+			return err
+		}, true},
+		{func() error { _, err := client.Room.DeleteRoom(background, &livekit.DeleteRoomRequest{Room: "r"}); return err }, false},
+		{func() error { _, err := client.Room.CreateRoom(background, &livekit.CreateRoomRequest{Name: "r"}); return err }, false},
+	} {
+		err := c.call()
+		var e *lkrpc.Error
+		if !errors.As(err, &e) || !e.OutcomeUnknown || strings.Contains(err.Error(), "may have taken effect") == c.reads {
+			t.Errorf("%v, of a call that only reads: %v", err, c.reads)
+		}
+	}
+}

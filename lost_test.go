@@ -338,6 +338,10 @@ func TestEnsureDispatchOutcomeUnknown(t *testing.T) {
 			cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(createDispatch), cloudtest.Times(1))
 			fail(cloud, cloudtest.Status(503, nil, ""), listRooms, 1)
 		}, true, false},
+		{"the reply is lost, and then looks fail whose own outcome is unknown", true, func(cloud *cloudtest.Cloud) {
+			cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(createDispatch), cloudtest.Times(1))
+			fail(cloud, cloudtest.Status(500, nil, ""), listRooms, 1)
+		}, true, false},
 		{"the reply is lost, and then the token is refused", true, func(cloud *cloudtest.Cloud) {
 			cloud.Region(0).Break(cloudtest.After(cloudtest.Drop()), cloudtest.On(createDispatch), cloudtest.Times(1))
 			fail(cloud, cloudtest.Status(401, nil, ""), listRooms, 1)
@@ -367,6 +371,9 @@ func TestEnsureDispatchOutcomeUnknown(t *testing.T) {
 				var e *lkrpc.Error
 				if !errors.As(err, &e) || created || e.OutcomeUnknown != c.unknown || errors.Is(err, lkrpc.ErrCannotTell) == c.tells {
 					t.Errorf("created %v, %v; want outcome unknown %v, a definite error %v", created, err, c.unknown, c.tells)
+				}
+				if strings.Contains(err.Error(), "may have taken effect") != c.unknown {
+					t.Errorf("outcome unknown %v, but it reads %v", c.unknown, err)
 				}
 				if n := len(dispatched(cloud)); (n == 1) != c.unknown || n > 1 {
 					t.Errorf("%d dispatches, unknown %v", n, c.unknown)

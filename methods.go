@@ -2,6 +2,7 @@ package lkrpc
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/lkrpc/lkrpc/auth"
 	"github.com/lkrpc/lkrpc/failover"
@@ -12,6 +13,16 @@ import (
 type methodName struct{ service, method string }
 
 func (n methodName) String() string { return n.service + "/" + n.method }
+
+// reads reports whether a method only reads, which its name tells: nothing that it does can have taken effect.
+func (n methodName) reads() bool {
+	for _, verb := range [...]string{"List", "Get", "Search", "Count"} {
+		if strings.HasPrefix(n.method, verb) {
+			return true
+		}
+	}
+	return false
+}
 
 // method is what the client knows of a method beside its messages.
 type method struct {

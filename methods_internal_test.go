@@ -23,7 +23,10 @@ func TestEachMethodHasARow(t *testing.T) {
 		}
 		return true
 	})
-	for name := range methods {
+	for name, m := range methods {
+		if name.reads() && m.repeat != safe {
+			t.Errorf("%s only reads by its name, but is repeated as %s", name, m.repeat)
+		}
 		if !rows[name] {
 			t.Errorf("methods.go has a row for %s, which is no method", name)
 		}
