@@ -246,8 +246,14 @@ func TestErrorOfACallThatReads(t *testing.T) {
 			_, err := client.Room.GetParticipant(background, &livekit.RoomParticipantIdentity{Room: "r", Identity: "p"})
 			return err
 		}, true},
-		{func() error { _, err := client.Room.DeleteRoom(background, &livekit.DeleteRoomRequest{Room: "r"}); return err }, false},
-		{func() error { _, err := client.Room.CreateRoom(background, &livekit.CreateRoomRequest{Name: "r"}); return err }, false},
+		{func() error {
+			_, err := client.Room.DeleteRoom(background, &livekit.DeleteRoomRequest{Room: "r"})
+			return err
+		}, false},
+		{func() error {
+			_, err := client.Room.CreateRoom(background, &livekit.CreateRoomRequest{Name: "r"})
+			return err
+		}, false},
 	} {
 		err := c.call()
 		var e *lkrpc.Error
