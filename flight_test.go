@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,7 +118,7 @@ func TestEnsureDispatchGoexit(t *testing.T) {
 func TestEnsureDispatchWhileCredentialsHang(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		hang     int // the how manieth token
+		hang     int64 // of the tokens, the first is 1
 		heedless bool
 		unknown  bool // a creation may be on its way, for all the caller can know
 	}{
@@ -131,9 +132,10 @@ func TestEnsureDispatchWhileCredentialsHang(t *testing.T) {
 			inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, maker *lkrpc.Client) {
 				makeRoom(t, maker)
 				signer := auth.APIKey(cloud.Key, cloud.Secret)
-				asked, release := 0, make(chan struct{})
+				var asked atomic.Int64
+				release := make(chan struct{})
 				client, err := lkrpc.New(cloud.URL, tokens(func(ctx context.Context, g *auth.ClaimGrants) (string, error) {
-					if asked++; asked != c.hang {
+					if asked.Add(1) != c.hang {
 						return signer.Token(ctx, g)
 					}
 					done := ctx.Done()
@@ -161,7 +163,7 @@ func TestEnsureDispatchWhileCredentialsHang(t *testing.T) {
 				}
 				limited, cancel = context.WithTimeout(background, 10*time.Second)
 				defer cancel()
-				d, created, err := client.EnsureDispatch(limited, support)
+				_, created, err := client.EnsureDispatch(limited, support)
 				switch held := c.unknown && c.heedless; {
 				case held && (!errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 12*time.Second):
 					t.Errorf("a later caller: %v after %v, want its own deadline", err, time.Since(began))
@@ -172,7 +174,8 @@ func TestEnsureDispatchWhileCredentialsHang(t *testing.T) {
 				}
 				close(release)
 				synctest.Wait()
-				if d, _, err = client.EnsureDispatch(background, support); err != nil {
+				d, _, err := client.EnsureDispatch(background, support)
+				if err != nil {
 					t.Fatalf("in the end: %v", err)
 				}
 				wantOne(t, cloud, d)
