@@ -36,7 +36,7 @@ func (t *Transport) Connect(ctx context.Context, serverURL, token string, dial f
 	info := callOf(ctx)
 	kind := t.rules.kind(hostName(o.host))
 	c := &call{t: t, caller: ctx, ctx: ctx, info: info, kind: kind, home: o, host: t.hostState(o, kind),
-		pol: rtcPolicy(kind, t.off || info.Off), header: bearer(token), inline: true}
+		pol: rtcPolicy(kind, t.off || info.Off), header: bearer(token), token: token, inline: true}
 	c.deadline, _ = ctx.Deadline()
 	c.try = func(a *attempt) *result {
 		target := *u
@@ -139,7 +139,7 @@ func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error 
 			return ctx.Err()
 		}
 		if read.err != nil {
-			return fmt.Errorf("failover: the region list of %s: %w", o.host, scrubError(read.err))
+			return fmt.Errorf("failover: the region list of %s: %w", o.host, read.err)
 		}
 	}
 	h.setPrepared()

@@ -162,6 +162,7 @@ func (t *Transport) readRegions(h *hostState, header http.Header) func(*listRead
 			}
 		}()
 		got, err = t.fetchRegions(ctx, h, header)
+		err = scrubError(err, tokenIn(header))
 	}
 }
 

@@ -25,6 +25,7 @@ type call struct {
 
 	req    *http.Request // a copy of the caller's, but for the header, which only the caller's goroutine reads; nil for Connect
 	header http.Header   // of Connect, for the region list
+	token  string        // for no text to show
 	body   []byte
 
 	kind  hostKind

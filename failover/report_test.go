@@ -324,3 +324,53 @@ func TestTrailIsComplete(t *testing.T) {
 		})
 	}
 }
+
+// A token need not look like one: credentials may give any text. What a transport or a dial function quotes of it is not told.
+func TestNoOpaqueTokenIsTold(t *testing.T) {
+	const opaque = "sesame-0123456789"
+	inWorld(t, func(w *world) {
+		var logged bytes.Buffer
+		var seen reports
+		rt := w.over(roundTripper(func(req *http.Request) (*http.Response, error) {
+			if req.Body != nil {
+				req.Body.Close()
+			}
+			return nil, fmt.Errorf("bad header %q", req.Header.Get("Authorization"))
+		}), failover.Logger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))), failover.OnAttempt(seen.take))
+		req, err := http.NewRequest(http.MethodPost, "http://"+project+method, strings.NewReader("request"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+opaque)
+		_, called := rt.RoundTrip(req)
+		ws, err := http.NewRequest(http.MethodGet, "http://"+project+"/rtc?access_token="+opaque, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, joined := rt.RoundTrip(ws)
+		connected := rt.Connect(context.Background(), "ws://"+project, opaque, func(context.Context, string) error {
+			return errors.New("bad token " + opaque)
+		})
+		for what, err := range map[string]error{"a call": called, "a join": joined, "Connect": connected,
+			"Prepare": rt.Prepare(context.Background(), "ws://other.livekit.cloud", opaque)} {
+			if err == nil {
+				t.Errorf("%s: no error", what)
+			}
+			if text := fmt.Sprintf("%v %+v %q", err, err, err); strings.Contains(text, opaque) {
+				t.Errorf("%s tells the token: %s", what, text)
+			}
+		}
+		synctest.Wait()
+		if len(seen.all) == 0 {
+			t.Error("no attempt was reported")
+		}
+		for _, a := range seen.all {
+			if text := fmt.Sprint(a, a.Err); strings.Contains(text, opaque) {
+				t.Errorf("OnAttempt tells the token: %s", text)
+			}
+		}
+		if text := logged.String(); strings.Contains(text, opaque) || !strings.Contains(text, "bad header") {
+			t.Errorf("the log: %s", text)
+		}
+	})
+}

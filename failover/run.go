@@ -108,7 +108,7 @@ func (c *call) fly(a *attempt) {
 func (c *call) settle(a *attempt, r *result) {
 	r.info = a.info
 	r.info.Duration = time.Since(a.info.Start)
-	r.info.Status, r.info.Err = r.seen.status, scrubError(r.err)
+	r.info.Status, r.info.Err = r.seen.status, scrubError(r.err, c.token)
 	a.settleContext(r)
 }
 

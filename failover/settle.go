@@ -159,7 +159,7 @@ func (c *call) expired() error {
 }
 
 func (c *call) fail(err error) error {
-	e := &Error{Trail: c.trail, Op: c.name(), Host: c.home.host, Err: scrubError(err)}
+	e := &Error{Trail: c.trail, Op: c.name(), Host: c.home.host, Err: scrubError(err, c.token)}
 	e.Attempts = slices.Clone(e.Attempts)
 	c.logFailure(textOf(e.Err))
 	return e

@@ -2,6 +2,7 @@ package failover
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"unicode"
@@ -54,13 +55,27 @@ type scrubbedError struct {
 func (e *scrubbedError) Error() string { return e.text }
 func (e *scrubbedError) Unwrap() error { return e.err }
 
-func scrubError(err error) error {
+// scrubError keeps a call's token, whatever it looks like, and what looks like one out of an error's text.
+func scrubError(err error, token string) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
-	if clean := Scrub(text); clean != text {
+	clean := text
+	if len(token) >= 8 { // less is no secret, and may be part of any word
+		clean = strings.ReplaceAll(clean, token, "[token]")
+	}
+	if clean = Scrub(clean); clean != text {
 		return &scrubbedError{clean, err}
 	}
 	return err
+}
+
+// tokenIn is the token that a header carries.
+func tokenIn(header http.Header) string {
+	value := header.Get("Authorization")
+	if _, token, ok := strings.Cut(value, " "); ok {
+		return token
+	}
+	return value
 }

@@ -24,14 +24,14 @@ func TestScrub(t *testing.T) {
 }
 
 func TestScrubError(t *testing.T) {
-	if err := scrubError(nil); err != nil {
+	if err := scrubError(nil, ""); err != nil {
 		t.Errorf("no error became %v", err)
 	}
-	if err := scrubError(io.EOF); err != io.EOF {
+	if err := scrubError(io.EOF, ""); err != io.EOF {
 		t.Errorf("an error without a token became another: %v", err)
 	}
 	cause := &net.OpError{Op: "read", Err: fmt.Errorf("eyJhbGciOiJIUzI1NiJ9.e30.x: %w", io.EOF)}
-	err := scrubError(fmt.Errorf("dialling: %w", cause))
+	err := scrubError(fmt.Errorf("dialling: %w", cause), "")
 	var op *net.OpError
 	if text := err.Error(); strings.Contains(text, "eyJ") || !strings.Contains(text, "dialling: read: [token]: EOF") {
 		t.Errorf("the text is %q", text)
@@ -49,7 +49,7 @@ func TestErrorTimeout(t *testing.T) {
 	}{
 		"deadline":                  {context.DeadlineExceeded, true},
 		"deadline with a cause":     {fmt.Errorf("%w: %w", context.DeadlineExceeded, cause), true},
-		"deadline, token taken out": {scrubError(fmt.Errorf("eyJhbGciOiJIUzI1NiJ9: %w", context.DeadlineExceeded)), true},
+		"deadline, token taken out": {scrubError(fmt.Errorf("eyJhbGciOiJIUzI1NiJ9: %w", context.DeadlineExceeded), ""), true},
 		"cancelled":                 {context.Canceled, false},
 		"broken":                    {io.ErrUnexpectedEOF, false},
 		"refused":                   {&net.OpError{Op: "dial", Err: errors.New("refused")}, false},

@@ -112,6 +112,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, c.refuse(err)
 	}
+	c.token = tokenIn(c.authHeader())
 	if c.cancel != nil {
 		defer c.cancel()
 	}
