@@ -3,8 +3,10 @@ package lkrpc_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/lkrpc/lkrpc"
@@ -123,4 +125,26 @@ func TestTimeOfCallsThatRing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A SIP call that is only placed has 30 s, on servers too where a call has 10.
+func TestTimeOfAPlacedCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newTestClient(t, "wss://sfu.example.com", roundTripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}))
+		for want, call := range map[time.Duration]func() error{
+			10 * time.Second: func() error { _, err := client.Room.ListRooms(background, &livekit.ListRoomsRequest{}); return err },
+			30 * time.Second: func() error {
+				_, err := client.SIP.CreateSIPParticipant(background, &livekit.CreateSIPParticipantRequest{RoomName: "r", SipTrunkId: "t", SipCallTo: "+1"})
+				return err
+			},
+		} {
+			began := time.Now()
+			if err := call(); err == nil || time.Since(began) != want {
+				t.Errorf("%v after %v, want %v", err, time.Since(began), want)
+			}
+		}
+	})
 }

@@ -107,3 +107,27 @@ func TestSendDataNonce(t *testing.T) {
 		t.Errorf("nonce %q, want the caller's", nonces[4])
 	}
 }
+
+// A Client knows thousands of the caller's request ids, and forgets the oldest.
+func TestRequestIDsAreRemembered(t *testing.T) {
+	client := newTestClient(t, "h", &recorder{})
+	dispatch := func(id int, room string) error {
+		ctx := lkrpc.WithRequestID(background, fmt.Sprint("id-", id))
+		_, err := client.AgentDispatch.CreateDispatch(ctx, &livekit.CreateAgentDispatchRequest{Room: room, AgentName: "a"})
+		return err
+	}
+	for id := range 4000 {
+		if err := dispatch(id, "r"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantLocal(t, "the oldest id with another request", dispatch(0, "other"), "was used for another request")
+	for id := range 1000 {
+		if err := dispatch(4000+id, "r"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := dispatch(0, "other"); err != nil {
+		t.Errorf("an id that was used 5,000 ids before: %v", err)
+	}
+}

@@ -1,11 +1,13 @@
 package lkrpc_test
 
 import (
+	"net/http"
 	"os"
 	"regexp"
 	"testing"
 
 	"github.com/lkrpc/lkrpc"
+	"github.com/lkrpc/lkrpc/proto/livekit"
 )
 
 func TestVersionIsTheChangelogsNewest(t *testing.T) {
@@ -19,5 +21,22 @@ func TestVersionIsTheChangelogsNewest(t *testing.T) {
 	}
 	if newest := string(m[1]); newest != lkrpc.Version {
 		t.Errorf("Version is %s, the newest in CHANGELOG.md is %s", lkrpc.Version, newest)
+	}
+}
+
+// The User-Agent names the version, unless the caller has one of its own.
+func TestUserAgent(t *testing.T) {
+	for want, opts := range map[string][]lkrpc.Option{
+		"lkrpc/" + lkrpc.Version: nil,
+		"mine/1":                 {lkrpc.WithHeader(http.Header{"user-agent": {"mine/1"}})},
+	} {
+		rec := &recorder{}
+		client := newTestClient(t, "h", rec, opts...)
+		if _, err := client.Room.ListRooms(background, &livekit.ListRoomsRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := rec.last(t).Header.Values("User-Agent"); len(got) != 1 || got[0] != want {
+			t.Errorf("User-Agent %q, want %s", got, want)
+		}
 	}
 }
