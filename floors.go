@@ -28,12 +28,7 @@ func sipTime(m proto.Message) floor {
 	if !ok || !req.GetWaitUntilAnswered() {
 		return floor{least: placingTime}
 	}
-	if ring, set := ringing(req.GetRingingTimeout()); set {
-		return floor{least: ring + ringingSlack}
-	}
-	req = proto.CloneOf(req)
-	req.RingingTimeout = durationpb.New(ringingTime)
-	return floor{ringingTime + ringingSlack, req}
+	return ringingFloor(req, func(r *livekit.CreateSIPParticipantRequest, ring *durationpb.Duration) { r.RingingTimeout = ring })
 }
 
 // transferTime: the answer comes when the transfer's target has picked up.
@@ -42,12 +37,7 @@ func transferTime(m proto.Message) floor {
 	if !ok {
 		return floor{}
 	}
-	if ring, set := ringing(req.GetRingingTimeout()); set {
-		return floor{least: ring + ringingSlack}
-	}
-	req = proto.CloneOf(req)
-	req.RingingTimeout = durationpb.New(ringingTime)
-	return floor{ringingTime + ringingSlack, req}
+	return ringingFloor(req, func(r *livekit.TransferSIPParticipantRequest, ring *durationpb.Duration) { r.RingingTimeout = ring })
 }
 
 // whatsAppTime: with wait_until_answered the answer comes when the call is up; without, it comes sooner, and a floor does no harm.
@@ -56,11 +46,19 @@ func whatsAppTime(m proto.Message) floor {
 	if !ok {
 		return floor{}
 	}
-	if ring, set := ringing(req.GetRingingTimeout()); set {
+	return ringingFloor(req, func(r *livekit.AcceptWhatsAppCallRequest, ring *durationpb.Duration) { r.RingingTimeout = ring })
+}
+
+// ringingFloor is the floor of a call that may ring until its ringing_timeout, which set makes explicit in a request.
+func ringingFloor[M interface {
+	proto.Message
+	GetRingingTimeout() *durationpb.Duration
+}](req M, set func(M, *durationpb.Duration)) floor {
+	if ring, ok := ringing(req.GetRingingTimeout()); ok {
 		return floor{least: ring + ringingSlack}
 	}
 	req = proto.CloneOf(req)
-	req.RingingTimeout = durationpb.New(ringingTime)
+	set(req, durationpb.New(ringingTime))
 	return floor{ringingTime + ringingSlack, req}
 }
 
