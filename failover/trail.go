@@ -63,8 +63,8 @@ type Trail struct {
 	Pinned int
 }
 
-// Error is why a call has no answer. It is what Transport.RoundTrip and Transport.Connect return; errors.Is and errors.As see
-// through it to the last attempt's error or to the context's.
+// Error is why a call has no answer. It is what Transport.RoundTrip and Transport.Connect return for a call that was begun;
+// errors.Is and errors.As see through it to the last attempt's error or to the context's.
 type Error struct {
 	Trail
 	// Op is what was called: "POST /twirp/livekit.RoomService/ListRooms", "connect".

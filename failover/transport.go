@@ -86,8 +86,8 @@ func (t *Transport) Close() error {
 
 // RoundTrip implements http.RoundTripper. The request is not changed, its body is closed on every path, and the answer's body
 // is in memory already, so that closing it frees nothing and a broken connection cannot cut it short. (The exceptions pass
-// through as they are: 101 answers to who asked for one, whose body is the connection, and paths neither Twirp nor RTC.) An error is
-// an *Error.
+// through as they are: 101 answers to who asked for one, whose body is the connection, and paths neither Twirp nor RTC.) The error of
+// a call is an *Error; a closed Transport, a request without URL or header map, and what passes through have errors of their own.
 //
 // It returns by the deadline of the request's context. Without one, an API call gets 10 s for each possible attempt.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
