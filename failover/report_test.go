@@ -335,7 +335,7 @@ func TestNoOpaqueTokenIsTold(t *testing.T) {
 			if req.Body != nil {
 				req.Body.Close()
 			}
-			return nil, fmt.Errorf("bad header %q", req.Header.Get("Authorization"))
+			return nil, fmt.Errorf("bad header %q in %s", strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer "), strings.ReplaceAll(req.URL.RawQuery, "=", " "))
 		}), failover.Logger(slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))), failover.OnAttempt(seen.take))
 		req, err := http.NewRequest(http.MethodPost, "http://"+project+method, strings.NewReader("request"))
 		if err != nil {
