@@ -302,3 +302,39 @@ func TestMovesOn(t *testing.T) {
 		}
 	})
 }
+
+// Calls with too little time for a repeat, and Once calls, do not risk a probe. When the region that serves them fails in its turn
+// they would be lost there for good, while home has long been well.
+func TestRegionThatFailsCallsOfOneAttempt(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail http.HandlerFunc
+		call failover.Call
+		time time.Duration
+	}{
+		"503, short calls":  {status(503), failover.Call{Repeat: failover.Safe}, 3 * time.Second},
+		"hang, short calls": {hang, failover.Call{Repeat: failover.Safe}, 3 * time.Second},
+		"hang, Once":        {hang, failover.Call{Repeat: failover.Once}, 10 * time.Second},
+	} {
+		inOutage(t, func(o *outage) {
+			o.home.set(status(503))
+			o.call(failover.Call{})
+			o.home.set(ok)
+			pass(time.Minute)
+			before := len(o.home.asked())
+			o.post(within(o.world, c.time), o.rt, project, c.call)
+			if n := len(o.home.asked()) - before; n != 0 {
+				t.Errorf("%s: home was probed while the region answers", name)
+			}
+			o.one.set(c.fail)
+			failed := 0
+			for range 10 {
+				if r := o.post(within(o.world, c.time), o.rt, project, c.call); r.status != 200 {
+					failed++
+				}
+			}
+			if failed != 1 {
+				t.Errorf("%s: %d of 10 calls failed, want the first", name, failed)
+			}
+		})
+	}
+}

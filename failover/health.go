@@ -19,11 +19,12 @@ type health struct {
 	coolDown time.Duration
 	probeAt  time.Time
 	probing  bool
+	doubt    bool      // home failed a call that asked nobody else: what might be lost by a probe may be lost there as well
 	pinned   time.Time // home was chosen by a 451 and stays until then
 }
 
 // start says where a call begins. probe: this call tries the configured origin on behalf of all; it must be followed by
-// report or release. mayProbe is false for calls that should not be risked.
+// report or release. mayProbe is false for calls that should not be risked, unless where they start has failed such a call.
 func (h *health) start(configured origin, now time.Time, mayProbe bool) (at origin, probe bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -36,7 +37,7 @@ func (h *health) start(configured origin, now time.Time, mayProbe bool) (at orig
 		}
 		h.reset()
 		return configured, false
-	case mayProbe && !h.probing && !now.Before(h.probeAt):
+	case (mayProbe || h.doubt) && !h.probing && !now.Before(h.probeAt):
 		h.probing = true
 		return configured, true
 	}
@@ -56,6 +57,7 @@ func (h *health) report(configured, started, answered origin, worst blame, probe
 	}
 	if answered == started {
 		h.streak = 0
+		h.doubt = h.doubt && started != h.home
 		if started == configured && (probe || h.home == (origin{})) {
 			h.reset()
 		}
@@ -84,7 +86,7 @@ func (h *health) report(configured, started, answered origin, worst blame, probe
 		h.reset()
 		return
 	}
-	h.home = answered
+	h.home, h.doubt = answered, false
 	if started == configured {
 		h.coolDown = min(max(2*h.coolDown, firstCoolDown), longestCoolDown)
 		h.probeAt = now.Add(h.coolDown)
@@ -101,6 +103,13 @@ func (h *health) release(now time.Time) {
 	}
 }
 
+// lost tells of a call that started at `started`, failed there, and asked no other origin.
+func (h *health) lost(started origin) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.doubt = h.doubt || started == h.home
+}
+
 // pin makes a region home until the list that named it is stale.
 func (h *health) pin(home origin, until time.Time) {
 	h.mu.Lock()
@@ -110,5 +119,5 @@ func (h *health) pin(home origin, until time.Time) {
 }
 
 func (h *health) reset() {
-	h.home, h.streak, h.coolDown, h.pinned = origin{}, 0, 0, time.Time{}
+	h.home, h.streak, h.coolDown, h.pinned, h.doubt = origin{}, 0, 0, time.Time{}, false
 }

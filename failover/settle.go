@@ -97,6 +97,9 @@ func (c *call) learn(r *result, v verdict) {
 	switch {
 	case !answered:
 		c.giveUpProbe()
+		if v.blame == blameAtOnce {
+			c.doubtStart()
+		}
 	case c.pinned > 0:
 		c.giveUpProbe()
 		until := now.Add(defaultListAge)
@@ -131,6 +134,13 @@ func (c *call) giveUpProbe() {
 	}
 }
 
+// doubtStart tells health of a failure at a remembered origin that no other origin was asked after.
+func (c *call) doubtStart() {
+	if len(c.tried) == 1 && c.tried[0] != c.home {
+		c.host.health.lost(c.tried[0])
+	}
+}
+
 // mayHaveEffect seals what is still running and reports whether any attempt may have taken effect. A connection has none.
 func (c *call) mayHaveEffect() bool {
 	effect := c.unknown
@@ -154,6 +164,9 @@ func (c *call) expired() error {
 	}
 	if c.host != nil {
 		c.giveUpProbe()
+		if c.ctx.Err() == context.DeadlineExceeded && !c.pol.rtc {
+			c.doubtStart()
+		}
 	}
 	return c.fail(err)
 }
