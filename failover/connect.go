@@ -72,7 +72,9 @@ func (a *attempt) dialled(err error) *result {
 			r.seen.failure = failedUpgrade
 		}
 	case context.Cause(a.ctx) == errSlow:
-		r.seen.failure = failedSlow
+		if r.seen.failure = failedSlow; errors.Is(err, context.Canceled) { // that was not the caller
+			r.err = fmt.Errorf("%w: %v", errSlow, err)
+		}
 	default:
 		r.seen.failure = failedBroken
 	}

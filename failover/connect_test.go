@@ -1,6 +1,7 @@
 package failover_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,6 +173,22 @@ func TestConnectDeadline(t *testing.T) {
 		cancel()
 		if urls, err := dialled(done, rt, "ws://"+project, nil); !errors.Is(err, context.Canceled) || len(urls) > 0 {
 			t.Errorf("with a cancelled context: %d dials, %v", len(urls), err)
+		}
+	})
+}
+
+// An attempt's limit ends the context of dial. That is no cancel of the caller's.
+func TestLimitIsNoCancel(t *testing.T) {
+	inWorld(t, func(w *world) {
+		own := errors.New("of the library's own")
+		for _, with := range []error{nil, own} {
+			err := w.transport().Connect(context.Background(), "ws://"+project, token, func(ctx context.Context, _ string) error {
+				<-ctx.Done()
+				return cmp.Or(with, ctx.Err())
+			})
+			if err == nil || errors.Is(err, context.Canceled) || with != nil && !errors.Is(err, with) {
+				t.Errorf("dial returned %v, Connect %v", with, err)
+			}
 		}
 	})
 }
