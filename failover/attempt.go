@@ -270,7 +270,9 @@ func (a *attempt) answered(resp *http.Response) *result {
 	}
 	r.body.Reset(body)
 	resp.Body = &r.body
-	resp.ContentLength = int64(len(body))
+	if c.req.Method != http.MethodHead { // whose answer says how long another's is
+		resp.ContentLength = int64(len(body))
+	}
 	return r
 }
 

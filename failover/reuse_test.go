@@ -31,3 +31,23 @@ func TestRequestIsTheCallersAgain(t *testing.T) {
 		req.URL.Path = method
 	}
 }
+
+// An answer to HEAD has no body, and says how long another's would be.
+func TestLengthOfAnAnswerToHead(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(project, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "5")
+			ok(w, r)
+		})
+		req := request(project, nil, 0)
+		req.Method = http.MethodHead
+		resp, err := w.transport().RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if resp.ContentLength != 5 {
+			t.Errorf("the length is %d, want 5", resp.ContentLength)
+		}
+	})
+}
