@@ -22,7 +22,8 @@ import (
 // An error of dial that has a method StatusCode() int, as *StatusError has, stands for that HTTP status. 403 and 451 mean that
 // this project may not use the region; they, 408, 5xx and an error without a status lead to the next region. 400, 401, 404,
 // 429 and any other status end it. 101, and what is no HTTP status, such as 0 or the code of a WebSocket close, count as none.
-// Connect returns nil after dial did, else an *Error with every attempt; errors.As finds dial's own error in it.
+// Connect returns nil after dial did, else an *Error with every attempt; errors.As finds dial's own error in it. A serverURL that
+// cannot be used, a nil dial and a closed Transport have errors of their own.
 //
 // token is the bearer token that the region list is read with, at the first failure. It is not given to dial.
 func (t *Transport) Connect(ctx context.Context, serverURL, token string, dial func(ctx context.Context, serverURL string) error) error {

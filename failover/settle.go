@@ -159,14 +159,14 @@ func (c *call) expired() error {
 	c.trail.Expired = true
 	c.trail.OutcomeUnknown = c.mayHaveEffect()
 	c.closeTrail(err)
-	if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
 	if c.host != nil {
 		c.giveUpProbe()
-		if c.ctx.Err() == context.DeadlineExceeded && !c.pol.rtc {
+		if err == context.DeadlineExceeded && !c.pol.rtc {
 			c.doubtStart()
 		}
+	}
+	if cause := context.Cause(c.ctx); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return c.fail(err)
 }
