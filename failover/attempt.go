@@ -101,8 +101,8 @@ func (a *attempt) cut(cause error) {
 	}
 }
 
-// settleContext ends the attempt's context, unless it made a connection that goes on.
-func (a *attempt) settleContext(r *result) {
+// endContext ends the attempt's context, unless it made a connection that goes on.
+func (a *attempt) endContext(r *result) {
 	if a.stop != nil {
 		a.stop()
 		a.timer.Stop()

@@ -35,7 +35,7 @@ func (t *Transport) Connect(ctx context.Context, serverURL, token string, dial f
 		return errors.New("failover: Connect needs a dial function")
 	}
 	info := callOf(ctx)
-	kind := t.rules.kind(hostName(o.host))
+	kind := t.kindOf(o)
 	c := &call{t: t, caller: ctx, ctx: ctx, info: info, kind: kind, home: o, host: t.hostState(o, kind),
 		pol: rtcPolicy(kind, t.off || info.Off), header: bearer(token), token: token, inline: true}
 	c.deadline, _ = ctx.Deadline()
@@ -125,8 +125,8 @@ func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error 
 	if err != nil {
 		return err
 	}
-	kind := t.rules.kind(hostName(o.host))
-	if !kind.listsRegions() || kind == optedHost && len(t.fixed) > 0 {
+	kind := t.kindOf(o)
+	if t.staticPlan(kind) {
 		return nil
 	}
 	h := t.hostState(o, kind)
@@ -162,7 +162,7 @@ func (t *Transport) ReportRegions(serverURL string, regions []Region) error {
 	if err != nil {
 		return err
 	}
-	kind := t.rules.kind(hostName(o.host))
+	kind := t.kindOf(o)
 	if !kind.listsRegions() {
 		return nil
 	}

@@ -13,7 +13,7 @@ const (
 	idlePerHost = 100              // connections; net/http's own 2 make a burst of callers dial anew each time
 	idleTimeout = 45 * time.Second // below the minute after which common load balancers drop an idle connection
 	pingTimeout = 2 * time.Second  // HTTP/2: silence before a ping, and the wait for its answer
-	settleTime  = time.Second      // after which net/http knows of the end of a stream
+	lingerTime  = time.Second      // after which net/http knows of the end of a stream
 )
 
 // carrier is what an attempt is sent through.
@@ -38,7 +38,7 @@ func (c carrier) retire() {
 func (c carrier) release() {
 	if c.tr != nil && c.retired.Load() {
 		c.tr.CloseIdleConnections()
-		time.AfterFunc(settleTime, c.tr.CloseIdleConnections)
+		time.AfterFunc(lingerTime, c.tr.CloseIdleConnections)
 	}
 }
 

@@ -144,7 +144,7 @@ func (c *call) again(a *attempt, v verdict, r *result) *result {
 		return c.stand(a, why)
 	}
 	c.pending = pending{set: true, verdict: v, of: a, retry: r}
-	if c.staticPlan() {
+	if c.t.staticPlan(c.kind) {
 		return c.choose(nil)
 	}
 	now := time.Now()
@@ -168,7 +168,7 @@ func (c *call) elsewhere(a *attempt, v verdict, r *result) *result {
 	}
 	c.pinned++
 	c.pending = pending{set: true, verdict: v, of: a, retry: r}
-	if c.staticPlan() {
+	if c.t.staticPlan(c.kind) {
 		return c.choose(nil)
 	}
 	now := time.Now()

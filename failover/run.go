@@ -104,17 +104,17 @@ func (c *call) fly(a *attempt) {
 	r = c.try(a)
 }
 
-// settle completes a result when its attempt is over.
-func (c *call) settle(a *attempt, r *result) {
+// complete fills in a result when its attempt is over.
+func (c *call) complete(a *attempt, r *result) {
 	r.info = a.info
 	r.info.Duration = time.Since(a.info.Start)
 	r.info.Status, r.info.Err = r.seen.status, scrubError(r.err, c.token)
-	a.settleContext(r)
+	a.endContext(r)
 }
 
 // deliver hands a result to the caller's goroutine, or, when the call is over, reports it and lets it go.
 func (c *call) deliver(a *attempt, r *result) {
-	c.settle(a, r)
+	c.complete(a, r)
 	c.mu.Lock()
 	over := c.over
 	if !over {

@@ -74,7 +74,7 @@ func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
 // neither there nor by Hosts.
 func (t *Transport) OriginsUnused(serverURL string) bool {
 	o, err := parseOrigin(serverURL)
-	return err == nil && len(t.fixed) > 0 && t.rules.kind(hostName(o.host)) == foreignHost
+	return err == nil && len(t.fixed) > 0 && t.kindOf(o) == foreignHost
 }
 
 // Close ends the background reads and closes idle connections. Calls that are running go on; later ones fail. It returns nil.
@@ -102,7 +102,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	c := &call{t: t, caller: req.Context(), ctx: req.Context(), ownReq: *req, ownURL: *req.URL, info: callOf(req.Context()), home: home}
 	c.req, c.ownReq.URL = &c.ownReq, &c.ownURL
-	c.kind = t.rules.kind(hostName(home.host))
+	c.kind = t.kindOf(home)
 	c.host = t.hostState(home, c.kind)
 	c.try = (*attempt).roundTrip
 	if kind == rtcPath {
@@ -126,6 +126,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.resp.Request = req
 	return r.resp, nil
 }
+
+func (t *Transport) kindOf(o origin) hostKind { return t.rules.kind(hostName(o.host)) }
 
 func (t *Transport) checkRequest(req *http.Request) error {
 	switch {

@@ -4,64 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
 )
-
-// start chooses where the first attempt goes.
-func (c *call) start() {
-	c.first = c.home
-	switch {
-	case c.host == nil:
-	case c.pol.rtc:
-		if c.pol.attempts > 1 {
-			c.first = c.host.preparedOrigin(c.home)
-		}
-	default:
-		c.host.budget.call()
-		mayProbe := c.pol.repeat != Once && c.pol.attempts > 1 // a call that could not be repeated is not risked
-		c.first, c.probe = c.host.health.start(c.home, time.Now(), mayProbe)
-	}
-}
-
-// staticPlan reports whether the origins of the call are known without a region list.
-func (c *call) staticPlan() bool {
-	return !c.kind.listsRegions() || c.kind == optedHost && len(c.t.fixed) > 0
-}
-
-// planWith is the order of origins for the call, given the region list, if there is one.
-func (c *call) planWith(list *listing) []origin {
-	var others []origin
-	switch {
-	case c.kind == optedHost && len(c.t.fixed) > 0:
-		others = c.t.fixed
-	case list != nil:
-		others = list.origins
-	}
-	return plan(c.home, c.first, others, c.pol.rtc)
-}
-
-// plan orders the origins of a call: where it starts, then the others as listed. The configured origin comes before them,
-// unless a call starts elsewhere because it failed lately: then it comes last. A connection starts elsewhere only because
-// that was prepared, and has too few attempts to leave the given origin for last (soon).
-func plan(configured, first origin, others []origin, soon bool) []origin {
-	p := append(make([]origin, 0, len(others)+2), first)
-	if soon && first != configured {
-		p = append(p, configured)
-	}
-	for _, o := range others {
-		if o != configured && !contains(p, o) {
-			p = append(p, o)
-		}
-	}
-	if !contains(p, configured) {
-		p = append(p, configured)
-	}
-	return p
-}
 
 // conclude turns the result that ends the call into what the caller gets.
 func (c *call) conclude(r *result) (*result, error) {
@@ -189,14 +136,6 @@ func (c *call) closeTrail(why error) {
 	slices.SortStableFunc(c.trail.Attempts, func(a, b Attempt) int { return a.Start.Compare(b.Start) })
 }
 
-// name is what was called, for an error or a log.
-func (c *call) name() string {
-	if c.req == nil {
-		return "connect"
-	}
-	return Line(c.req.Method+" "+c.req.URL.Path, maxText)
-}
-
 // authHeader is the header of the call for a read of the region list. A WebSocket client may carry its token in the URL.
 func (c *call) authHeader() http.Header {
 	if c.req == nil {
@@ -222,44 +161,4 @@ func redirectHost(from origin, location string) string {
 		return "another path of " + from.host
 	}
 	return Scrub(u.Scheme + "://" + u.Host)
-}
-
-// report tells the observer and the log of an attempt that is over.
-func (c *call) report(a *Attempt) {
-	if c.t.onAttempt != nil {
-		c.t.onAttempt(c.caller, *a)
-	}
-	if !c.t.log.Enabled(c.caller, slog.LevelDebug) {
-		return
-	}
-	attrs := append(c.logAttrs(), slog.Int("attempt", a.Number), slog.String("origin", a.Origin), slog.String("result", a.Reason),
-		slog.Duration("duration", a.Duration), slog.Duration("wait", a.Wait))
-	if a.Status != 0 {
-		attrs = append(attrs, slog.Int("status", a.Status))
-	}
-	if a.Err != nil {
-		attrs = append(attrs, slog.String("error", textOf(a.Err)))
-	}
-	c.t.log.LogAttrs(c.caller, slog.LevelDebug, "attempt", attrs...)
-}
-
-// logNext tells the log that an attempt follows another.
-func (c *call) logNext(a *Attempt, why string) {
-	if !c.t.log.Enabled(c.caller, slog.LevelInfo) {
-		return
-	}
-	c.t.log.LogAttrs(c.caller, slog.LevelInfo, "another attempt", append(c.logAttrs(), slog.Int("attempt", a.Number),
-		slog.String("origin", a.Origin), slog.Duration("wait", a.Wait), slog.String("after", why))...)
-}
-
-func (c *call) logFailure(what string) {
-	if !c.t.log.Enabled(c.caller, slog.LevelWarn) {
-		return
-	}
-	c.t.log.LogAttrs(c.caller, slog.LevelWarn, "call failed", append(c.logAttrs(), slog.Int("attempts", len(c.trail.Attempts)),
-		slog.Bool("outcome_unknown", c.trail.OutcomeUnknown), slog.String("error", what))...)
-}
-
-func (c *call) logAttrs() []slog.Attr {
-	return []slog.Attr{slog.String("call", c.name()), slog.String("host", c.home.host), slog.String("request_id", c.trail.RequestID)}
 }
