@@ -152,5 +152,8 @@ func cloneTransport(tr *http.Transport) *http.Transport {
 	if c.HTTP2.PingTimeout == 0 {
 		c.HTTP2.PingTimeout = pingTimeout
 	}
+	if c.HTTP2.WriteByteTimeout == 0 { // a peer that sends and does not read answers no ping, and is never silent
+		c.HTTP2.WriteByteTimeout = 2 * pingTimeout
+	}
 	return c
 }

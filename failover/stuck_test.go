@@ -93,6 +93,7 @@ func TestWallHoldsOverAnHTTP2PeerThatDoesNotRead(t *testing.T) {
 			}()
 			defer func() { close(stop); l.Close(); <-served }()
 			tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: authority().pool},
+				HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Hour}, // what is tested is the wait
 				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 					return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
 				}}
@@ -130,4 +131,66 @@ func TestWallHoldsOverAnHTTP2PeerThatDoesNotRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Such a peer answers no ping and is never silent, so that only the write that stands still tells. Without it what a call left
+// behind, and each later call on the connection, would stay for as long as the peer sends.
+func TestPeerThatDoesNotReadIsLeft(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, left := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		conn, err := tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{certificate(own)}, NextProtos: []string{"h2"}}).Accept()
+		if err != nil {
+			left <- false
+			return
+		}
+		defer conn.Close()
+		c := &h2conn{Conn: conn}
+		io.ReadFull(c, make([]byte, len(http2Preface)))
+		c.frame(frameSettings, 0, 0, []byte("\x00\x04\x7f\xff\xff\xff"))
+		c.frame(frameWindowUpdate, 0, 0, []byte{0x7f, 0xfe, 0, 0})
+		for kind := byte(0xff); kind != frameHeaders; {
+			if kind, _, _, _, err = c.read(); err != nil {
+				left <- false
+				return
+			}
+		}
+		for gone := error(nil); gone == nil; { // and nothing is read any more
+			select {
+			case <-stop:
+				left <- false
+				return
+			case <-time.After(50 * time.Millisecond):
+				_, gone = c.Write([]byte{0, 0, 8, framePing, flagAck, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
+			}
+		}
+		left <- true
+	}()
+	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: authority().pool},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
+		}}
+	rt, err := failover.New(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+own+method, bytes.NewReader(make([]byte, 40<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rt.RoundTrip(req); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	end := time.AfterFunc(30*time.Second, func() { close(stop) }) // far more than a busy machine needs
+	defer end.Stop()
+	if !<-left {
+		t.Error("the connection is kept")
+	}
+	l.Close()
 }

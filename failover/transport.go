@@ -42,7 +42,7 @@ type hostState struct {
 //
 // nil is an *http.Transport with this package's settings and the environment's proxy. An *http.Transport is cloned, never
 // changed, and the clone's zero fields are set: 100 idle connections per host, kept for 45 s; HTTP/2 pings after 2 s of
-// silence, answered within 2 s. Any other RoundTripper is used as it is; a repeat on a host whose connection broke then gets
+// silence, answered within 2 s, and a connection closed that takes no byte for 4 s. Any other RoundTripper is used as it is; a repeat on a host whose connection broke then gets
 // whatever connection it chooses, and fresh ones are its owner's matter.
 //
 // An error names the option that is wrong.
