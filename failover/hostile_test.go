@@ -150,3 +150,19 @@ func TestTrustOfOnesOwnHosts(t *testing.T) {
 		}
 	})
 }
+
+// A token meant for TLS goes nowhere in clear text, also where an option names the place.
+func TestOriginWithWeakerScheme(t *testing.T) {
+	inWorld(t, func(w *world) {
+		home, plain, eu := w.serve(own, status(503)), w.serve("plain.example.com", ok), w.serve("eu.example.com", ok)
+		rt := w.transport(failover.Hosts(own), failover.Origins("http://plain.example.com", "https://eu.example.com"))
+		r := w.post(context.Background(), rt, "https://"+own, failover.Call{Repeat: failover.Safe})
+		if got := requests(home, plain, eu); r.status != 200 || got[1] != 0 || got[2] != 1 {
+			t.Errorf("over https: %d, %v, requests %v", r.status, r.err, got)
+		}
+		r = w.post(context.Background(), rt, "http://"+own, failover.Call{Repeat: failover.Safe})
+		if got := requests(home, plain, eu); r.status != 200 || got[1] != 1 {
+			t.Errorf("over http: %d, %v, requests %v", r.status, r.err, got)
+		}
+	})
+}

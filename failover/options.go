@@ -52,7 +52,7 @@ func Hosts(patterns ...string) Option {
 // and lkrpc.New tell of one that is not named. Calls to LiveKit Cloud are not concerned. The default is none: the
 // server's region list is read.
 //
-// The bearer token is sent to each of them.
+// The bearer token is sent to each of them, but for those with http when the call was made over https.
 func Origins(urls ...string) Option {
 	return func(c *config) error {
 		for _, raw := range urls {

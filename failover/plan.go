@@ -1,6 +1,9 @@
 package failover
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // start chooses where the first attempt goes.
 func (c *call) start() {
@@ -31,7 +34,7 @@ func (c *call) planWith(list *listing) []origin {
 	var others []origin
 	switch {
 	case c.t.fixedFor(c.kind):
-		others = c.t.fixed
+		others = slices.DeleteFunc(slices.Clone(c.t.fixed), func(o origin) bool { return !c.t.rules.trusted(c.home, o) })
 	case list != nil:
 		others = list.origins
 	}
