@@ -155,6 +155,7 @@ func TestOptionErrors(t *testing.T) {
 		"origin \"ftp://h\"":        lkrpc.WithFailover(failover.Origins("ftp://h")),
 		"OnAttempt(nil)":            lkrpc.WithFailover(failover.OnAttempt(nil)),
 		"failover.Hosts(\"h\")":     lkrpc.WithFailover(failover.Origins("https://other.example.com")),
+		"http://plain.example.com":  lkrpc.WithFailover(failover.Hosts("h"), failover.Origins("https://eu.example.com", "http://plain.example.com")),
 	} {
 		c, err := lkrpc.New("h", auth.APIKey(testKey, testSecret), opt)
 		if err == nil {

@@ -72,9 +72,8 @@ func New(serverURL string, creds auth.Credentials, opts ...Option) (*Client, err
 	if c.transport, err = failover.New(cfg.transport, cfg.failover...); err != nil {
 		return nil, fmt.Errorf("lkrpc: %w", err)
 	}
-	if c.transport.OriginsUnused(server.String()) {
-		return nil, fmt.Errorf("lkrpc: failover.Origins is given, but calls to %s get one attempt: add failover.Hosts(%q)",
-			server.Host, server.Hostname())
+	if why := c.transport.OriginsUnused(server.String()); why != "" {
+		return nil, fmt.Errorf("lkrpc: failover.Origins is given, but %s", why)
 	}
 	c.makeServices(server, agents, cfg.interceptors)
 	return c, nil

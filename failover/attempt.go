@@ -101,11 +101,19 @@ func (a *attempt) cut(cause error) {
 	}
 }
 
+// untie frees the attempt's context from the call's and from its limit. It reports whether it was tied.
+func (a *attempt) untie() bool {
+	if a.stop == nil {
+		return false
+	}
+	a.stop()
+	a.timer.Stop()
+	return true
+}
+
 // endContext ends the attempt's context, unless it made a connection that goes on.
 func (a *attempt) endContext(r *result) {
-	if a.stop != nil {
-		a.stop()
-		a.timer.Stop()
+	if a.untie() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.kept = r.resp != nil && r.resp.StatusCode == http.StatusSwitchingProtocols || a.call.inline && r.err == nil

@@ -150,6 +150,7 @@ func (c *call) finish() {
 		}
 		for _, a := range c.live {
 			a.cancel(why)
+			a.untie()
 		}
 	}
 	for len(c.results) > 0 {

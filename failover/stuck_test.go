@@ -92,11 +92,8 @@ func TestWallHoldsOverAnHTTP2PeerThatDoesNotRead(t *testing.T) {
 				}
 			}()
 			defer func() { close(stop); l.Close(); <-served }()
-			tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: authority().pool},
-				HTTP2: &http.HTTP2Config{WriteByteTimeout: time.Hour}, // what is tested is the wait
-				DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-					return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
-				}}
+			tr := http2To(l)
+			tr.HTTP2 = &http.HTTP2Config{WriteByteTimeout: time.Hour} // what is tested is the wait
 			rt, err := failover.New(tr)
 			if err != nil {
 				t.Fatal(err)
@@ -169,11 +166,7 @@ func TestPeerThatDoesNotReadIsLeft(t *testing.T) {
 		}
 		left <- true
 	}()
-	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: authority().pool},
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
-		}}
-	rt, err := failover.New(tr)
+	rt, err := failover.New(http2To(l))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,4 +186,12 @@ func TestPeerThatDoesNotReadIsLeft(t *testing.T) {
 		t.Error("the connection is kept")
 	}
 	l.Close()
+}
+
+// http2To is a transport whose connections lead to a listener, whatever their host.
+func http2To(l net.Listener) *http.Transport {
+	return &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: authority().pool},
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
+		}}
 }

@@ -29,8 +29,10 @@ const (
 )
 
 // Line returns text that is not ours as one line: printable, so that it can do nothing to a terminal or a log, without what looks
-// like a JWT or a bearer token, of at most so many bytes and a mark where it was cut.
+// like a JWT or a bearer token. It has at most so many bytes (most; less than none is none), and then a mark if it was cut; of text
+// that is longer than 4 KiB the rest is not looked at.
 func Line(text string, most int) string {
+	most = max(most, 0)
 	text = strings.ToValidUTF8(text[:min(len(text), maxRead)], "?")
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	text = Scrub(strings.Join(words, " "))

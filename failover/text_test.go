@@ -104,3 +104,11 @@ func TestLine(t *testing.T) {
 		}
 	}
 }
+
+func TestLineOfNoLength(t *testing.T) {
+	for most, want := range map[int]string{-1: "…", 0: "…", 1: "…", 2: "ö…"} {
+		if got := failover.Line("öl", most); got != want {
+			t.Errorf("at most %d: %q, want %q", most, got, want)
+		}
+	}
+}

@@ -72,3 +72,22 @@ func TestNothingIsLeftTiedToTheContext(t *testing.T) {
 		})
 	}
 }
+
+// Nor does a dial function that panics leave anything.
+func TestPanicOfDialLeavesNothingTied(t *testing.T) {
+	inWorld(t, func(w *world) {
+		rt := w.transport()
+		ctx := newOutlasting(within(w, time.Hour))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("the panic did not reach the caller")
+				}
+			}()
+			rt.Connect(ctx, "ws://"+project, token, func(context.Context, string) error { panic("dial") })
+		}()
+		if n := tied(); n > 0 {
+			t.Errorf("%d are tied to its context", n)
+		}
+	})
+}

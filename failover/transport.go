@@ -42,8 +42,8 @@ type hostState struct {
 //
 // nil is an *http.Transport with this package's settings and the environment's proxy. An *http.Transport is cloned, never
 // changed, and the clone's zero fields are set: 100 idle connections per host, kept for 45 s; HTTP/2 pings after 2 s of
-// silence, answered within 2 s, and a connection closed that takes no byte for 4 s. Any other RoundTripper is used as it is; a repeat on a host whose connection broke then gets
-// whatever connection it chooses, and fresh ones are its owner's matter.
+// silence, answered within 2 s, and a connection closed that takes no byte for 4 s. Any other RoundTripper is used as it is; a
+// repeat on a host whose connection broke then gets whatever connection it chooses, and fresh ones are its owner's matter.
 //
 // An error names the option that is wrong.
 func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
@@ -70,11 +70,25 @@ func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
 	return t, nil
 }
 
-// OriginsUnused reports whether the option Origins was given and does nothing for calls to serverURL, because its host is named
-// neither there nor by Hosts.
-func (t *Transport) OriginsUnused(serverURL string) bool {
-	o, err := parseOrigin(serverURL)
-	return err == nil && len(t.fixed) > 0 && t.kindOf(o) == foreignHost
+// OriginsUnused says why the option Origins, or a URL of it, does nothing for calls to serverURL, and what helps: their host is
+// named neither there nor by Hosts, or the URL is http and serverURL https. It is empty if there is no such reason, or serverURL is
+// none. It is safe for concurrent use.
+func (t *Transport) OriginsUnused(serverURL string) (why string) {
+	home, err := parseOrigin(serverURL)
+	if err != nil || len(t.fixed) == 0 {
+		return ""
+	}
+	switch kind := t.kindOf(home); {
+	case kind == foreignHost:
+		return fmt.Sprintf("calls to %s get one attempt: add failover.Hosts(%q)", home.host, hostName(home.host))
+	case t.fixedFor(kind):
+		for _, o := range t.fixed {
+			if !t.rules.trusted(home, o) {
+				return fmt.Sprintf("%s gets no calls that are made to %s, whose token would leave unencrypted: give it with https", o, home)
+			}
+		}
+	}
+	return ""
 }
 
 // Close ends the background reads and closes idle connections. Calls that are running go on; later ones fail. It returns nil.

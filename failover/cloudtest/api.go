@@ -88,7 +88,7 @@ func (c *rpc) keyed() bool {
 }
 
 // intercept stands in front of every method: it checks the token and its grants, answers repeats, notes what took effect, and
-// answers the methods of the services that are not implemented.
+// answers the methods of the services that have no life of their own here, see made.
 func (c *Cloud) intercept(next twirp.Method) twirp.Method {
 	return func(ctx context.Context, request any) (any, error) {
 		ex := ctx.Value(exchangeKey{}).(*exchange)

@@ -219,7 +219,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// What is created by a service that is not implemented has ids, shows in lists, and is recognised when it comes again.
+// What is created by one of the other services has ids, shows in lists, and is recognised when it comes again.
 func TestMade(t *testing.T) {
 	for _, dedup := range []bool{true, false} {
 		var opts []cloudtest.Option

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// made answers the methods of the services that are not implemented, by the shape of their messages alone: a reply repeats what
-// the request says under the same names, what is created gets ids and is kept, and lists show what is kept. Nothing rings, records
-// or runs. Safe for concurrent use.
+// made answers the methods of all services but rooms and dispatches, by the shape of their messages alone: a reply repeats what the
+// request says under the same names, what is created gets ids and is kept, and lists show what is kept. Nothing rings, records or
+// runs. Safe for concurrent use.
 type made struct {
 	dedup bool
 	mu    sync.Mutex
