@@ -121,9 +121,10 @@ func (c *h2conn) read() (kind, flags byte, stream uint32, payload []byte, err er
 	return head[3], head[4], binary.BigEndian.Uint32(head[5:]), payload, err
 }
 
-func (c *h2conn) frame(kind, flags byte, stream uint32, payload []byte) {
+func (c *h2conn) frame(kind, flags byte, stream uint32, payload []byte) error {
 	head := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
-	c.Write(append(binary.BigEndian.AppendUint32(head, stream), payload...))
+	_, err := c.Write(append(binary.BigEndian.AppendUint32(head, stream), payload...))
+	return err
 }
 
 // answer sends a 200 of the type that Twirp clients ask for.
