@@ -64,12 +64,15 @@ func (h *Host) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	ex.r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, ex))
 	ex.r.Body = io.NopCloser(bytes.NewReader(body))
-	if b == nil {
-		ex.send(ex.handle())
-		return
+	fault := Fault{}
+	if b != nil {
+		fault = b.fault
+		rec.update(func() { ex.entry.Fault = fault.name })
 	}
-	rec.update(func() { ex.entry.Fault = b.fault.name })
-	b.fault.strike(ex)
+	fault.strike(ex)
+	if r.ProtoMajor == 2 {
+		ex.flush() // so that the answer's last frame is an empty one, which is buffered and written after: see record.ended
+	}
 }
 
 func (h *Host) entryOf(r *http.Request) *Request {

@@ -63,7 +63,11 @@ func newHost(c *Cloud, name, region string) (*Host, error) {
 			case http.StateActive:
 				c.record.active(s)
 			case http.StateIdle:
-				c.record.idle(s, false)
+				if isHTTP2(conn) {
+					c.record.ended(s)
+				} else {
+					c.record.idle(s)
+				}
 			}
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // handshakes that a fault or a client broke off

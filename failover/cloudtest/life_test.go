@@ -3,9 +3,11 @@ package cloudtest_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -132,6 +134,34 @@ func TestAwaitWaits(t *testing.T) {
 			}
 		}, opts...)
 	}
+}
+
+// What Await has seen answered arrives, whatever is done to the host right after.
+func TestAwaitKeepsAnswers(t *testing.T) {
+	inEach(t, func(t *testing.T, u *user) {
+		h := u.Region(0)
+		for _, size := range []int{10, 4096 - 9, 4096, 40_000} { // net/http buffers 4 KiB of an answer, and 4 KiB of frames
+			body := strings.Repeat("x", size)
+			h.Break(cloudtest.Answer(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }))
+			for range 25 {
+				u.Forget()
+				done := make(chan answer, 1)
+				go func() { done <- u.create(background, h) }()
+				if err := u.Await(background, nil); err != nil {
+					t.Fatal(err)
+				}
+				cut := h.Refuse()
+				if err := h.AwaitDisconnect(background); err != nil { // else the next call may take the dead connection
+					t.Fatal(err)
+				}
+				if a := <-done; a.err != nil || a.body != body {
+					t.Errorf("%d bytes: %d arrived, error %v", size, len(a.body), a.err)
+				}
+				cut.Clear()
+			}
+			h.Heal()
+		}
+	})
 }
 
 // Many callers, many faults that come and go, and a reader of the record, all at once. It is the race detector that judges; what

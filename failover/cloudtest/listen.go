@@ -87,10 +87,16 @@ type served struct {
 	once sync.Once
 }
 
+func (s *served) Write(p []byte) (int, error) {
+	n, err := s.Conn.Write(p)
+	s.host.cloud.record.wrote(s)
+	return n, err
+}
+
 func (s *served) Close() error {
 	s.once.Do(func() {
 		s.host.conns.remove(s)
-		s.host.cloud.record.idle(s, true)
+		s.host.cloud.record.gone(s)
 	})
 	return s.Conn.Close()
 }
@@ -113,4 +119,9 @@ func servedBy(conn net.Conn) *served {
 	}
 	s, _ := conn.(*served)
 	return s
+}
+
+func isHTTP2(conn net.Conn) bool {
+	t, ok := conn.(*tls.Conn)
+	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
 }

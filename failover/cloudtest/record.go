@@ -40,6 +40,15 @@ type Effect struct {
 	RequestID string
 }
 
+// flushLimit is how long the end of an answer is waited for that may never be written: that of a client which gave up just then.
+const flushLimit = time.Second
+
+// buffered is answers whose end net/http has put into the buffer of an HTTP/2 connection, from where its next write takes it.
+type buffered struct {
+	requests []*Request
+	limit    *time.Timer
+}
+
 // record is what arrived. Safe for concurrent use.
 type record struct {
 	mu       sync.Mutex
@@ -48,6 +57,7 @@ type record struct {
 	effects  []Effect
 	running  int                    // handlers
 	unsent   map[*served][]*Request // handled, but the connection was not idle since
+	buffered map[*served]*buffered  // ended, but perhaps not written yet
 	quiet    map[*served]bool       // connections with nothing on their way
 	closed   bool
 }
@@ -55,6 +65,7 @@ type record struct {
 func (rec *record) init() {
 	rec.changed.L = &rec.mu
 	rec.unsent = make(map[*served][]*Request)
+	rec.buffered = make(map[*served]*buffered)
 	rec.quiet = make(map[*served]bool)
 }
 
@@ -93,16 +104,55 @@ func (rec *record) active(conn *served) {
 	delete(rec.quiet, conn)
 }
 
-// idle says that nothing is on its way on a connection, or that it is gone.
-func (rec *record) idle(conn *served, gone bool) {
+// idle says that nothing is on its way on a connection of HTTP/1.1: answers are written before net/http calls it idle.
+func (rec *record) idle(conn *served) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	for _, q := range rec.unsent[conn] {
-		q.Answered = true
+	rec.quiet[conn] = true
+	rec.answered(rec.unsent[conn])
+	delete(rec.unsent, conn)
+}
+
+// ended says that no stream is open on a connection of HTTP/2. Of the answers the last frame may be in a buffer still.
+func (rec *record) ended(conn *served) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.quiet[conn] = true
+	requests := rec.unsent[conn]
+	if len(requests) == 0 {
+		return
 	}
 	delete(rec.unsent, conn)
-	if rec.quiet[conn] = true; gone {
-		delete(rec.quiet, conn)
+	b := rec.buffered[conn]
+	if b == nil {
+		b = &buffered{limit: time.AfterFunc(flushLimit, func() { rec.wrote(conn) })}
+		rec.buffered[conn] = b
+	}
+	b.requests = append(b.requests, requests...)
+}
+
+// wrote says that the buffer of a connection was written.
+func (rec *record) wrote(conn *served) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if b := rec.buffered[conn]; b != nil {
+		b.limit.Stop()
+		delete(rec.buffered, conn)
+		rec.answered(b.requests)
+	}
+}
+
+// gone says that a connection is closed.
+func (rec *record) gone(conn *served) {
+	rec.wrote(conn)
+	rec.idle(conn)
+	rec.active(conn)
+}
+
+// answered is called with mu held.
+func (rec *record) answered(requests []*Request) {
+	for _, q := range requests {
+		q.Answered = true
 	}
 	rec.changed.Broadcast()
 }

@@ -20,7 +20,7 @@ type stream struct {
 	buf     []byte
 	ended   bool // the writer closed; what is buffered can still be read
 	left    bool // the reader closed
-	reset   bool // the connection was cut; what is buffered is lost
+	reset   bool // the connection was cut; what is buffered can still be read
 	reader  deadline
 	writer  deadline
 }
@@ -64,13 +64,13 @@ func (s *stream) read(p []byte) (int, error) {
 			return 0, net.ErrClosed
 		case s.reader.passed():
 			return 0, os.ErrDeadlineExceeded
-		case s.reset:
-			return 0, syscall.ECONNRESET
 		case len(s.buf) > 0:
 			n := copy(p, s.buf)
 			s.buf = s.buf[n:]
 			s.changed.Broadcast()
 			return n, nil
+		case s.reset:
+			return 0, syscall.ECONNRESET
 		case len(p) == 0:
 			return 0, nil
 		case s.ended:
@@ -147,10 +147,10 @@ func (c *memConn) Close() error {
 	return nil
 }
 
-// cut breaks the connection as a reset does: what the peer has not read is lost.
+// cut breaks the connection as a reset does. What has arrived at the peer can be read there all the same, as with Linux.
 func (c *memConn) cut() {
 	for _, s := range [...]*stream{c.in, c.out} {
-		s.set(func() { s.reset, s.buf = true, nil })
+		s.set(func() { s.reset = true })
 	}
 	c.Close()
 }
