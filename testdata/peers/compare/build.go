@@ -34,6 +34,18 @@ var clients = []client{
 	{"server-sdk-go, new room each", "sdk", "server-sdk-go", true},
 }
 
+// steps lead from the bare client to lkrpc, each with all before it (ours/worker/steps.go).
+var steps = []client{
+	clients[bare],
+	{"+ bodies read whole", "ours", "bare+body", false},
+	{"+ a context an attempt", "ours", "bare..context", false},
+	{"+ httptrace", "ours", "bare..trace", false},
+	{"+ request id, time left", "ours", "bare..headers", false},
+	{"+ a goroutine an attempt", "ours", "bare..goroutine", false},
+	{"+ a timer", "ours", "bare..timer", false},
+	clients[lkrpcToken],
+}
+
 // The places of clients.
 const (
 	bare = iota

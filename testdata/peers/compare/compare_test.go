@@ -47,7 +47,7 @@ func fresh(t testing.TB) *fakeCloud {
 // Every client makes every call over every protocol, each of which arrives once; who signs has a token a room.
 func TestHealthyCalls(t *testing.T) {
 	for _, p := range bench.Protos() {
-		for _, cl := range clients {
+		for _, cl := range slices.Concat(clients, steps[1:len(steps)-1]) {
 			t.Run(fmt.Sprint(p, " ", cl.name), func(t *testing.T) {
 				t.Parallel()
 				c := fresh(t)
@@ -134,7 +134,7 @@ func TestWeigh(t *testing.T) {
 }
 
 func TestTables(t *testing.T) {
-	g := &group{proto: bench.TLS, callers: 64, rounds: make([][]*outcome, len(clients))}
+	g := &group{clients: clients, proto: bench.TLS, callers: 64, rounds: make([][]*outcome, len(clients))}
 	for i := range clients {
 		for round := range 3 {
 			r := bench.Result{Calls: 10 * (5 - i), Elapsed: time.Duration(round+1) * time.Second, CPU: time.Second, Allocs: 500, Bytes: 10240}
@@ -148,7 +148,7 @@ func TestTables(t *testing.T) {
 		t.Errorf("ratio %v", got)
 	}
 	var text strings.Builder
-	g.print(&text)
+	g.print(&text, "Healthy calls")
 	(&targets{groups: []*group{g}, ours: &weight{size: 1, listed: 10}, theirs: &weight{size: 2}}).print(&text)
 	lines := strings.Split(text.String(), "\n")
 	for _, want := range []string{"server-sdk-go's, both sign | 3.00 | ≥ 9.00 | no", "server-sdk-go's | 50.0 | ≤ 66.0 | yes", "imports lkrpc | 10.0 | ≤ 9.00 | no"} {

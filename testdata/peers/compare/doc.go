@@ -1,10 +1,10 @@
 // Command compare measures lkrpc beside the bare generated Twirp client and LiveKit's server-sdk-go, and prints the outcome as
 // Markdown, with ratios of the same run:
 //
-//	go run -C testdata/peers ./compare            # all, some five minutes
+//	go run -C testdata/peers ./compare            # all, some eight minutes
 //	go run -C testdata/peers ./compare -quick     # less of each: to see that it works, not to quote
 //	go run -C testdata/peers ./compare -cold      # also how long a build takes from nothing
-//	go run -C testdata/peers ./compare -only weight
+//	go run -C testdata/peers ./compare -only steps
 //
 // # How it is measured
 //

@@ -34,6 +34,7 @@ func allocsPerCall(o *outcome) float64 { return float64(o.Allocs) / float64(o.Ca
 
 // group is one way of making healthy calls, and what came of it: a row for each client, an outcome for each round.
 type group struct {
+	clients []client // the first is what the others are compared with
 	proto   bench.Proto
 	callers int
 	rounds  [][]*outcome
@@ -58,8 +59,8 @@ func (g *group) ratio(client, to int, of func(*outcome) float64) float64 {
 }
 
 // measure runs the rounds of a group.
-func measure(ctx context.Context, s settings, b binaries, proto bench.Proto, callers int) (*group, error) {
-	g := &group{proto: proto, callers: callers, rounds: make([][]*outcome, len(clients))}
+func measure(ctx context.Context, s settings, b binaries, clients []client, proto bench.Proto, callers int) (*group, error) {
+	g := &group{clients: clients, proto: proto, callers: callers, rounds: make([][]*outcome, len(clients))}
 	c, err := startCloud(ctx, b, false)
 	if err != nil {
 		return nil, err
@@ -89,24 +90,37 @@ func measure(ctx context.Context, s settings, b binaries, proto bench.Proto, cal
 func healthy(ctx context.Context, s settings, b binaries, w io.Writer, t *targets) error {
 	for _, proto := range s.protos {
 		for _, callers := range s.callers {
-			g, err := measure(ctx, s, b, proto, callers)
+			g, err := measure(ctx, s, b, clients, proto, callers)
 			if err != nil {
 				return err
 			}
 			t.groups = append(t.groups, g)
-			g.print(w)
+			g.print(w, "Healthy calls")
 		}
 	}
 	return nil
 }
 
-func (g *group) print(w io.Writer) {
+// ablation measures what each thing costs that a failover layer needs for a healthy call, over HTTP/1.1, where a bare call costs
+// least.
+func ablation(ctx context.Context, s settings, b binaries, w io.Writer) error {
+	for _, callers := range s.callers {
+		g, err := measure(ctx, s, b, steps, bench.Plain, callers)
+		if err != nil {
+			return err
+		}
+		g.print(w, "From bare to lkrpc, step by step")
+	}
+	return nil
+}
+
+func (g *group) print(w io.Writer, title string) {
 	t := table{head: []string{"per call; × is the ratio to bare"}}
 	for _, m := range metrics {
 		t.head = append(t.head, m.name, "×")
 	}
 	t.head = append(t.head, "connections", "left: goroutines", "connections")
-	for i, c := range clients {
+	for i, c := range g.clients {
 		row := []string{c.name}
 		for _, m := range metrics {
 			row = append(row, number(g.median(i, m.of)), ratio(g.ratio(i, bare, m.of)))
@@ -121,5 +135,5 @@ func (g *group) print(w io.Writer) {
 	if g.callers > 1 {
 		callers = fmt.Sprint(g.callers, " callers")
 	}
-	t.print(w, fmt.Sprintf("Healthy calls, %s, %s", g.proto, callers))
+	t.print(w, fmt.Sprintf("%s, %s, %s", title, g.proto, callers))
 }

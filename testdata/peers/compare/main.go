@@ -27,7 +27,7 @@ type settings struct {
 	cold    bool
 }
 
-var allParts = []string{"healthy", "broken", "weight"}
+var allParts = []string{"healthy", "steps", "broken", "weight"}
 
 func main() {
 	s := settings{protos: bench.Protos(), callers: []int{1, 64}, warmUp: 640, crowd: 100}
@@ -76,6 +76,8 @@ func compare(ctx context.Context, s settings, w io.Writer) error {
 		switch part {
 		case "healthy":
 			err = healthy(ctx, s, b, w, &t)
+		case "steps":
+			err = ablation(ctx, s, b, w)
 		case "broken":
 			err = broken(ctx, s, b, w)
 		case "weight":

@@ -8,6 +8,7 @@ replace (
 )
 
 require (
+	github.com/google/uuid v1.6.0
 	github.com/lkrpc/lkrpc v0.0.0-00010101000000-000000000000
 	github.com/lkrpc/lkrpc/testdata/peers/bench v0.0.0-00010101000000-000000000000
 	github.com/twitchtv/twirp v8.1.3+incompatible
@@ -15,6 +16,5 @@ require (
 
 require (
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )

@@ -14,7 +14,16 @@ import (
 
 func main() { bench.Main(clients) }
 
-var clients = map[string]bench.Factory{"lkrpc": newLkrpc, "bare": newBare}
+var clients = map[string]bench.Factory{
+	"lkrpc":           newLkrpc,
+	"bare":            newBare,
+	"bare+body":       newSteps(stepBody),
+	"bare..context":   newSteps(stepContext),
+	"bare..trace":     newSteps(stepTrace),
+	"bare..headers":   newSteps(stepHeaders),
+	"bare..goroutine": newSteps(stepGoroutine),
+	"bare..timer":     newSteps(stepTimer),
+}
 
 func newLkrpc(t bench.Target) (*bench.Client, error) {
 	tr := &http.Transport{ForceAttemptHTTP2: true}
@@ -33,6 +42,11 @@ func newLkrpc(t bench.Target) (*bench.Client, error) {
 // newBare is the least that one can do: the generated client, a token that someone else made, and an http.Client that keeps as
 // many connections as there are callers, as lkrpc does too; net/http's own two would make the comparison about that.
 func newBare(t bench.Target) (*bench.Client, error) {
+	return bareOver(t, func(tr http.RoundTripper) http.RoundTripper { return tr })
+}
+
+// bareOver is newBare with something around the transport.
+func bareOver(t bench.Target, wrap func(http.RoundTripper) http.RoundTripper) (*bench.Client, error) {
 	tr := http.DefaultTransport.(*http.Transport).Clone()
 	t.Lead(t.Proto, tr)
 	tr.MaxIdleConns, tr.MaxIdleConnsPerHost = 0, 100
@@ -46,7 +60,7 @@ func newBare(t bench.Target) (*bench.Client, error) {
 			return next(ctx, req)
 		}
 	})
-	c := livekit.NewAgentDispatchServiceProtobufClient(t.URL, &http.Client{Transport: tr}, authorize)
+	c := livekit.NewAgentDispatchServiceProtobufClient(t.URL, &http.Client{Transport: wrap(tr)}, authorize)
 	return &bench.Client{Dispatch: dispatch(c), Close: tr.CloseIdleConnections}, nil
 }
 
