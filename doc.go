@@ -40,7 +40,8 @@
 //
 // # Errors
 //
-// Every failed call returns an [*Error], which is a twirp.Error and tells each attempt. If its OutcomeUnknown is set the call may
-// have taken effect: look before you make it again. What creates something on LiveKit Cloud can also be made again with the same
-// [WithRequestID]. [SIPStatus] tells how a phone call ended.
+// Every API call that fails returns an [*Error], which is a twirp.Error and tells each attempt. If its OutcomeUnknown is set the call
+// may have taken effect: look before you make it again. On LiveKit Cloud, what creates something can also be made again with the
+// same request id ([WithRequestID]), but not what somebody notices, such as CreateSIPParticipant. [SIPStatus] tells how a phone call
+// ended.
 package lkrpc

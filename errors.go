@@ -13,7 +13,7 @@ import (
 	"github.com/twitchtv/twirp"
 )
 
-// Error is what every failed call returns: a twirp.Error with what a person needs to know of the failure. Get at it with
+// Error is what every API call that fails returns: a twirp.Error with what a person needs to know of the failure. Get at it with
 // errors.As. errors.Is sees through it to the context's error, where the caller's own context ended the call, and to errors of
 // the transport. No text of it holds a token or a secret.
 //
@@ -29,8 +29,9 @@ type Error struct {
 	// RequestID is the X-Livekit-Request-Id of the call: what LiveKit's support wants to know. Empty if nothing was sent.
 	RequestID string
 	// OutcomeUnknown is set when at least one attempt may have taken effect. Do not take such a failure for "it did not happen":
-	// look, or make it again with the same WithRequestID if it creates something on LiveKit Cloud. For calls that only read it
-	// says nothing.
+	// look. On LiveKit Cloud, a call that creates something may also be made again with this RequestID (see WithRequestID), but
+	// never one that somebody notices, such as CreateSIPParticipant: no id keeps a phone from ringing again. For calls that only
+	// read it says nothing.
 	OutcomeUnknown bool
 	// Attempts are the requests of the call, in the order they began.
 	Attempts []failover.Attempt

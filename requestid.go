@@ -14,11 +14,16 @@ type requestIDKey struct{}
 
 // WithRequestID gives the calls made with the context an idempotency key of the caller's, 1 to 128 visible ASCII characters,
 // sent as X-Livekit-Request-Id. LiveKit Cloud answers a repeated create with the same key like the first, so a caller that
-// retries, or starts anew, with the same key and the same request does not create a second dispatch, egress or ingress.
+// retries, or starts anew, with the same key and the same request does not create a second dispatch, egress or ingress. To make a
+// call again that had none, take the RequestID of its [Error].
+//
+// It is no such key for calls that somebody notices, such as CreateSIPParticipant, TransferSIPParticipant and PerformRpc. They carry
+// it, but that LiveKit recognises it is not known: a call made again may let the phone ring again. Look first.
 //
 // The key counts for one method and one request: using it again with the same is the caller's own retry, with another it is an
 // error (invalid_argument) and nothing is sent. The Client remembers the last few thousand keys for that. Calls that need no
-// key (lists, deletes, updates) ignore it and get ids of their own; so does every call without a key.
+// key (lists, deletes, updates, CreateRoom) ignore it and get ids of their own; so does every call without a key.
+// [Client.EnsureDispatch] sends it with the CreateDispatch that it makes where the room exists already.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }

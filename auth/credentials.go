@@ -34,8 +34,8 @@ func CheckCredentials(c Credentials) error {
 	return nil
 }
 
-// APIKey are credentials that sign a token for each call, valid for ten minutes, with an API key and its secret. Calls with the
-// same grants share a token while it is less than five minutes old.
+// APIKey are credentials that sign tokens with an API key and its secret, one for each set of grants, valid for ten minutes. Calls
+// with the same grants share a token while it is less than five minutes old.
 //
 // That the key or the secret is empty is an error of CheckCredentials and of Token.
 func APIKey(key, secret string) Credentials {

@@ -26,7 +26,8 @@
 // The methods of all other services answer by the shape of their messages: a reply repeats what the request says, what is
 // created has ids and shows in lists, nothing rings or records. Every call needs a token of the project with the grant for its
 // method; without, it is answered 401 "unauthenticated", as by livekit-server, for a missing token and a missing grant alike.
-// A create that comes again with the same X-Livekit-Request-Id is recognised (not so with WithoutDedup).
+// A create that comes again with the same X-Livekit-Request-Id is recognised (not so with WithoutDedup). What somebody notices, such
+// as CreateSIPParticipant, happens each time that it comes.
 //
 // The RTC paths go as far as the token's check, the WebSocket upgrade and the JoinResponse: who connects is told the room, and
 // is a participant until the connection ends; WebSocket pings are answered, and nothing else is said.
