@@ -267,6 +267,33 @@ func TestCloudAPIHost(t *testing.T) {
 	}
 }
 
+// A lost request is made again when its patience is over, which depends on the call's deadline. 0: none at all.
+func TestWhenALostRequestIsMadeAgain(t *testing.T) {
+	for name, patience := range map[string]map[time.Duration]time.Duration{ // by deadline
+		"safe":      {6 * time.Second: 5 * time.Second, 10 * time.Second: 5 * time.Second, 30 * time.Second: 5 * time.Second, 0: 5 * time.Second},
+		"overtaken": {6 * time.Second: 5 * time.Second, 10 * time.Second: 5 * time.Second, 16 * time.Second: 8 * time.Second, 30 * time.Second: 10 * time.Second, 0: 10 * time.Second},
+		"keyed":     {12 * time.Second: 10 * time.Second, 30 * time.Second: 10 * time.Second, 0: 10 * time.Second},
+	} {
+		for deadline, want := range patience {
+			inWorld(t, func(w *world) {
+				s := w.serve(cloud, first(hang, ok))
+				ctx := context.Background()
+				if deadline > 0 {
+					ctx = within(w, deadline)
+				}
+				r := w.post(ctx, w.transport(), cloud, classes[name])
+				asked := s.asked()
+				if r.status != 200 || len(asked) != 2 {
+					t.Fatalf("%s within %v: %d, %v, %d requests", name, deadline, r.status, r.err, len(asked))
+				}
+				if waited := asked[1].at.Sub(asked[0].at); waited < want || waited > want+200*time.Millisecond {
+					t.Errorf("%s within %v: made again after %v, want %v and a wait of at most 200 ms", name, deadline, waited, want)
+				}
+			})
+		}
+	}
+}
+
 // A call needs 5 s for more than one attempt; 4.9 s count, since a context made with 5 s has less by the time it arrives.
 func TestShortCallGetsOneAttempt(t *testing.T) {
 	for left, want := range map[time.Duration]int{time.Second: 1, 4899 * time.Millisecond: 1, 4900 * time.Millisecond: 3, 5 * time.Second: 3} {
