@@ -6,11 +6,12 @@
 //		return err
 //	}
 //	defer client.Close()
-//	dispatch, created, err := client.EnsureDispatch(ctx, &livekit.CreateAgentDispatchRequest{Room: "call-17", AgentName: "support"})
+//	dispatch, _, err := client.EnsureDispatch(ctx, &livekit.CreateAgentDispatchRequest{Room: "call-17", AgentName: "support"})
 //	if err != nil {
 //		return err
 //	}
-//	job, err := client.WaitForAgent(ctx, "call-17", dispatch.GetId())
+//	_, err = client.WaitForAgent(ctx, "call-17", dispatch.GetId()) // the job of the agent that has come
+//	return err
 //
 // Each of LiveKit's services is a field of [Client], with the methods that Twirp generates: client.Room.ListRooms,
 // client.SIP.CreateSIPParticipant, client.Egress.StartEgress. Package auth makes tokens and receives webhooks, package

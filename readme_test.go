@@ -59,7 +59,7 @@ func TestReadmeCompiles(t *testing.T) {
 		code := block[1]
 		switch {
 		case strings.HasPrefix(code, "import ("):
-			code = "package readme\n" + strings.Replace(code, "import (", "import (\n\"context\"", 1)
+			code = "package readme\n" + code
 			whole++
 		case strings.HasPrefix(code, "lkrpc.With"), strings.HasPrefix(code, "failover."): // an option
 			code = readmeScope + "_ = " + code + "return nil\n}\n"

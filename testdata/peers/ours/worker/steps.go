@@ -14,8 +14,8 @@ import (
 	"github.com/lkrpc/lkrpc/testdata/peers/bench"
 )
 
-// step is what stands between the bare client and its transport: the least code for what lkrpc must do for a healthy call, each
-// step with all before it. It is no failover, and only measured: what it costs, a layer that keeps lkrpc's promises cannot avoid.
+// step is what stands between the bare client and its transport: little code for what lkrpc must do for a healthy call too, each step
+// with all before it. It is no failover: it shows what part of lkrpc's cost that alone comes to.
 type step int
 
 const (
