@@ -44,10 +44,12 @@ func TestDispatch(t *testing.T) {
 			}
 
 			deleted, err := c.AgentDispatch.DeleteDispatch(t.Context(), &livekit.DeleteAgentDispatchRequest{Room: room, DispatchId: d.GetId()})
-			if err != nil {
+			switch {
+			case err != nil && strings.Contains(err.Error(), "marshaling livekit.AgentDispatch: size mismatch"):
+				t.Log(err) // livekit-server v1.13 at times changes the jobs while it writes this answer; what it did is looked at below
+			case err != nil:
 				t.Fatal(err)
-			}
-			if deleted.GetId() != d.GetId() {
+			case deleted.GetId() != d.GetId():
 				t.Errorf("deleted is %v, want %s", deleted, d.GetId())
 			}
 			if ended := receive(t, "termination", w.Terminated); ended != job.Id {
