@@ -66,7 +66,8 @@ func benchmarkOutage(b *testing.B, f fleet) {
 	b.Log(table.String())
 }
 
-// What the simulation shows, on a smaller scale: each part of the defence is worth something.
+// What the simulation shows, on a smaller scale: each part of the defence is worth something. Jitter is drawn anew in each run, so
+// the bounds are some five standard deviations from what 60 runs gave.
 func TestOutageSimulation(t *testing.T) {
 	run := func(f fleet, w without) *simulation {
 		var s *simulation
@@ -78,7 +79,7 @@ func TestOutageSimulation(t *testing.T) {
 	}
 	small := fleet{clients: calm.clients / 50, rate: calm.rate, capacity: calm.capacity / 50, lasts: calm.lasts}
 	is := run(small, without{})
-	if calls := small.clients * small.rate; is.last() > calls*21/20 {
+	if calls := small.clients * small.rate; is.last() > calls*11/10 {
 		t.Errorf("load at the end %d/s for %d calls/s: want it to have settled", is.last(), calls)
 	}
 	if other := run(small, without{jitter: true}); other.peak() < 4*is.peak() {
