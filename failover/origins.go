@@ -27,6 +27,20 @@ type origin struct {
 
 func (o origin) String() string { return o.scheme + "://" + o.host }
 
+// same reports whether two origins are one place: a trailing dot makes no other host of a name.
+func (o origin) same(p origin) bool {
+	return o == p || o.scheme == p.scheme && o.undotted() == p.undotted()
+}
+
+// undotted is the host, with its port, without the trailing dot of a name.
+func (o origin) undotted() string {
+	name, port, found := strings.Cut(o.host, ":")
+	if !found {
+		return strings.TrimSuffix(o.host, ".")
+	}
+	return strings.TrimSuffix(name, ".") + ":" + port
+}
+
 // parseOrigin reads a server or region URL. ws and wss count as http and https; a path is not part of an origin.
 func parseOrigin(raw string) (origin, error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
@@ -69,7 +83,7 @@ func pickNext(plan, tried []origin, last origin, sameHost bool) (next origin, sa
 
 func contains(list []origin, o origin) bool {
 	for _, x := range list {
-		if x == o {
+		if x.same(o) {
 			return true
 		}
 	}

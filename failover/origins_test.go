@@ -73,6 +73,8 @@ func TestPickNext(t *testing.T) {
 		{at("home", "a"), at("home", "gone"), true, "a"},     // the list was read again
 		{at("home"), at("home", "gone"), true, "gone again"}, // the host just tried, whatever the list says by now
 		{nil, at("home"), true, "home again"},
+		{at("home", "home.", "a"), at("home"), true, "a"}, // a trailing dot makes no other host
+		{at("home:8443", "home.:8443", "home.:9443"), at("home:8443"), true, "home.:9443"},
 	} {
 		last := test.tried[len(test.tried)-1]
 		next, same, ok := pickNext(test.plan, test.tried, last, test.sameHost)
@@ -100,6 +102,8 @@ func TestPlan(t *testing.T) {
 		{"home", at("a", "b"), false, at("home", "a", "b")},
 		{"home", at("a", "home", "b"), false, at("home", "a", "b")},
 		{"home", at("a", "a"), false, at("home", "a")},
+		{"home", at("home.", "a", "a."), false, at("home", "a")}, // a trailing dot makes no other host
+		{"home.", at("a"), true, at("home.", "a")},
 		{"b", at("a", "b", "c"), false, at("b", "a", "c", "home")}, // home failed lately
 		{"b", at("home", "a"), false, at("b", "a", "home")},
 		{"b", nil, false, at("b", "home")},
@@ -198,7 +202,7 @@ func TestUsableOrigins(t *testing.T) {
 	var want []origin
 	for i := range 40 {
 		host := fmt.Sprintf("r%d.livekit.cloud", i)
-		listed = append(listed, Region{URL: "https://" + host}, Region{URL: "wss://" + host + ":443/"}, Region{URL: "https://bad.example.com"})
+		listed = append(listed, Region{URL: "https://" + host}, Region{URL: "wss://" + host + ".:443/"}, Region{URL: "https://bad.example.com"})
 		if i < 16 {
 			want = append(want, origin{"https", host})
 		}

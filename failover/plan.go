@@ -46,11 +46,11 @@ func (c *call) planWith(list *listing) []origin {
 // that was prepared, and has too few attempts to leave the given origin for last (soon).
 func plan(configured, first origin, others []origin, soon bool) []origin {
 	p := append(make([]origin, 0, len(others)+2), first)
-	if soon && first != configured {
+	if soon && !first.same(configured) {
 		p = append(p, configured)
 	}
 	for _, o := range others {
-		if o != configured && !contains(p, o) {
+		if !o.same(configured) && !contains(p, o) {
 			p = append(p, o)
 		}
 	}
