@@ -2,6 +2,7 @@ package lkrpc_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -27,4 +28,26 @@ func TestAgentsURLIsACloudAPI(t *testing.T) {
 			t.Errorf("%v after %q, want two requests for %s", err, paths, path)
 		}
 	})
+}
+
+// A server that is named by LK_AGENTS_URL too stays what it is: no Cloud API, whose creates are repeated and which has no regions.
+func TestAgentsURLOfTheServerItself(t *testing.T) {
+	for server, want := range map[string]int{"wss://sfu.example.com": 1, "https://SFU.example.com.:8443": 1, "wss://proj.livekit.cloud": 3} {
+		t.Setenv("LK_AGENTS_URL", strings.Replace(strings.ToLower(server), ".:8443", "", 1))
+		synctest.Test(t, func(t *testing.T) {
+			var calls, lists int
+			client := newTestClient(t, server, roundTripper(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, "/settings/regions") {
+					lists++
+				} else {
+					calls++
+				}
+				return answer(r, 500, "text/plain", ""), nil
+			}), lkrpc.WithFailover(failover.WithoutPrefetch()))
+			_, err := client.Egress.StartWebEgress(background, &livekit.WebEgressRequest{})
+			if err == nil || calls != want || lists > 0 != (want > 1) {
+				t.Errorf("%s: %v after %d requests and %d for the region list, want %d requests", server, err, calls, lists, want)
+			}
+		})
+	}
 }

@@ -14,10 +14,11 @@ import (
 
 const (
 	ensureRounds = 4                      // looks, each followed by what it calls for
-	ensurePause  = 500 * time.Millisecond // before another look; longer than a server outlives a call's X-Twirp-Timeout-Ms
+	ensurePause  = 500 * time.Millisecond // before another look
 	createTime   = 5 * time.Second        // of one creation, before it is looked up
-	settleLooks  = 5                      // looks for the dispatch that a new room was created with
-	settlePause  = 100 * time.Millisecond
+	settleLooks  = 5                      // looks for what a creation may have made, at least
+	settlePause  = 100 * time.Millisecond // between the first two; then twice as long each time
+	outlives     = 500 * time.Millisecond // longer than a server works on a call beyond its time: X-Twirp-Timeout-Ms has 250 ms more
 )
 
 // ErrCannotTell is why EnsureDispatch gave up: whether the agent is dispatched could not be found out. errors.As finds the
@@ -33,7 +34,8 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 // this call has made itself, and finds when it looks again, counts also if its agent is done by then. A room that does not exist
 // is made with the agent in it, which starts that agent alone: a plain CreateDispatch into a new room also starts the workers
 // that have no name. In a room that exists the dispatch is created unless it is found. A creation whose outcome is unknown is
-// looked up, and sent again with the same request id only if it did not happen.
+// looked up, and sent again with the same request id only if it did not happen: on LiveKit Cloud, which knows the id again, after
+// looks of 1.5 s; elsewhere after the creation's 5 s, for which a server may still be at work on it.
 //
 // # What success means
 //
@@ -44,8 +46,9 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // # At the same time
 //
-// Callers of one Client that want the same agent in the same room share one flight; exactly one of them gets created=true, and
-// each gets a copy of its own. A caller whose context ends stops waiting, and the flight goes on for the others, or, once a
+// Callers of one Client that want the same agent in the same room share one flight, which is the first caller's: its other fields,
+// request id, headers and WithoutFailover count. Exactly one of them gets created=true, not always the first, and each gets a copy
+// of its own. A caller whose context ends stops waiting, and the flight goes on for the others, or, once a
 // creation is on its way, to its end, so that the next caller does not make another one beside it. If the client's credentials or
 // interceptors panic, each caller that waits does.
 //
@@ -117,6 +120,7 @@ type ensuring struct {
 	flight  *flight
 	fresh   bool            // the room was made by this flight, or another caller made it at the same time
 	unknown error           // the newest creation whose outcome is unknown
+	settled time.Time       // when a server that would not know it again works on it no more
 	over    map[string]bool // dispatches that were over before anything was created
 }
 
@@ -162,7 +166,7 @@ func (e *ensuring) judged(err error) error {
 
 // round is one look and what follows from it.
 func (e *ensuring) round(ctx context.Context) (d *livekit.AgentDispatch, created bool, err error) {
-	exists, err := e.roomExists(ctx)
+	exists, err := e.c.roomExists(ctx, e.req.GetRoom())
 	if err != nil {
 		return nil, false, cannotTell(err)
 	}
@@ -173,29 +177,30 @@ func (e *ensuring) round(ctx context.Context) (d *livekit.AgentDispatch, created
 		e.fresh = true
 	}
 	made := e.fresh || e.unknown != nil // in this round or before; it may not show at once
-	for look := range settleLooks {
+	for look := 1; ; look++ {
 		d, err = e.find(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, false, cannotTell(err)
-		}
-		if d != nil {
+		case d != nil:
 			return d, made, nil
+		case !made, look >= settleLooks && !time.Now().Before(e.settled):
+			d, err = e.create(ctx)
+			return d, err == nil, err
 		}
-		if !made || look == settleLooks-1 || pause(ctx, settlePause<<look) != nil {
-			break
+		if err := pause(ctx, settlePause<<min(look-1, settleLooks-2)); err != nil {
+			return nil, false, contextError(err, &outgoing{}).named(ensureName)
 		}
 	}
-	d, err = e.create(ctx)
-	return d, err == nil, err
 }
 
-func (e *ensuring) roomExists(ctx context.Context) (bool, error) {
-	list, err := e.c.Room.ListRooms(ctx, &livekit.ListRoomsRequest{Names: []string{e.req.GetRoom()}})
+func (c *Client) roomExists(ctx context.Context, name string) (bool, error) {
+	list, err := c.Room.ListRooms(ctx, &livekit.ListRoomsRequest{Names: []string{name}})
 	if err != nil {
 		return false, err
 	}
 	for _, room := range list.GetRooms() {
-		if room.GetName() == e.req.GetRoom() {
+		if room.GetName() == name {
 			return true, nil
 		}
 	}
@@ -272,12 +277,16 @@ func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*live
 	if err := e.c.flights.create(ctx, e.flight); err != nil {
 		return nil, contextError(err, &outgoing{}).named(ensureName)
 	}
+	until, _ := limited.Deadline()
 	d, err := do(limited)
 	var failed *Error
 	switch {
 	case err == nil: // it stays set: a caller that leaves now must not hear that nothing was made
 	case errors.As(err, &failed) && failed.OutcomeUnknown:
 		e.unknown = err
+		if !e.c.dedups {
+			e.settled = until.Add(outlives)
+		}
 	case e.unknown == nil && !e.fresh: // a room that this flight made has the agent already
 		e.flight.creating.Store(false)
 	}

@@ -265,6 +265,9 @@ func TestCloseEndsTheClient(t *testing.T) {
 	if _, err := client.Room.ListRooms(background, &livekit.ListRoomsRequest{}); err == nil || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a call after Close: %v, want an error that says so", err)
 	}
+	if err := new(lkrpc.Client).Close(); err != nil { // one of fakes, as tests make them
+		t.Error(err)
+	}
 }
 
 // What a request that came in says of its own connection, body and answer does not go on with a call, in any spelling: the

@@ -39,6 +39,7 @@ type Client struct {
 	ensured   usedIDs     // of EnsureDispatch, which may need no call that has one
 	flights   flights
 	server    string // the server URL, without its path: for errors
+	dedups    bool   // the server knows a request id that it has seen
 }
 
 // New returns a Client for a server: "wss://my-project.livekit.cloud", "https://sfu.example.com", "localhost:7880". ws and wss
@@ -75,6 +76,7 @@ func New(serverURL string, creds auth.Credentials, opts ...Option) (*Client, err
 	if why := c.transport.OriginsUnused(server.String()); why != "" {
 		return nil, fmt.Errorf("lkrpc: failover.Origins is given, but %s", why)
 	}
+	c.dedups = c.transport.Dedups(server.String())
 	c.makeServices(server, agents, cfg.interceptors)
 	return c, nil
 }
@@ -92,7 +94,9 @@ func (cfg *config) findAgents(server *url.URL) (*url.URL, error) {
 	if !ok {
 		return nil, nil
 	}
-	cfg.failover = append(slices.Clone(cfg.failover), failover.CloudAPIHosts(agents.Host))
+	if hostName(agents) != hostName(server) { // else the server itself would count as one: without regions, and known to dedup
+		cfg.failover = append(slices.Clone(cfg.failover), failover.CloudAPIHosts(agents.Host))
+	}
 	return agents, nil
 }
 
@@ -118,8 +122,11 @@ func (c *Client) makeServices(server, agents *url.URL, interceptors []twirp.Inte
 }
 
 // Close ends what runs in the background and closes idle connections. Calls that are running go on; later ones fail. Closing
-// twice is harmless. It returns nil.
+// twice is harmless, and so is closing a Client of fakes that New did not make. It returns nil.
 func (c *Client) Close() error {
+	if c.transport == nil {
+		return nil
+	}
 	return c.transport.Close()
 }
 

@@ -1,6 +1,7 @@
 package lkrpc
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -17,7 +18,7 @@ import (
 func parseServerURL(raw string) (*url.URL, error) {
 	text := strings.TrimSpace(raw)
 	if text == "" {
-		return nil, fmt.Errorf("lkrpc: the server URL is empty; give one such as \"wss://my-project.livekit.cloud\"")
+		return nil, errors.New("lkrpc: the server URL is empty; give one such as \"wss://my-project.livekit.cloud\"")
 	}
 	wrong := func(part string) error {
 		return fmt.Errorf("lkrpc: server URL %q: %s; give one such as \"wss://my-project.livekit.cloud\"", shown(raw), part)
@@ -153,10 +154,13 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
+// hostName is what hosts are compared by: a trailing dot makes no other host of a name, nor does a port.
+func hostName(u *url.URL) string { return strings.TrimSuffix(u.Hostname(), ".") }
+
 // agentsURL is where the CloudAgent API of a project is: agents.livekit.cloud for my-project.livekit.cloud. ok is false if the
 // host is no Cloud project's.
 func agentsURL(server *url.URL) (u *url.URL, ok bool) {
-	host := strings.TrimSuffix(server.Hostname(), ".")
+	host := hostName(server)
 	for _, domain := range [...]string{"livekit.cloud", "livekit.run"} {
 		if strings.HasSuffix(host, "."+domain) {
 			return &url.URL{Scheme: "https", Host: "agents." + domain}, true

@@ -91,7 +91,7 @@ func (e *DispatchGoneError) Unwrap() error { return ErrDispatchGone }
 //
 // At the deadline it returns [ErrNoAgent], with the dispatch as it was seen last: delete that before another is ensured, as
 // [Client.EnsureDispatch] says. If all jobs have failed it returns [ErrJobFailed], with the job and its text; if the dispatch is
-// gone [ErrDispatchGone]. A token that the server refuses (unauthenticated, permission_denied), a name that is missing or is no
+// gone [ErrDispatchGone]; that its room has ended it knows only if the credentials may list rooms. A token that the server refuses (unauthenticated, permission_denied), a name that is missing or is no
 // text, a context that is cancelled and a client that is closed end it with an *Error.
 func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*livekit.Job, error) {
 	name := methodName{"AgentDispatchService", "WaitForAgent"}
@@ -115,6 +115,11 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 			}
 			if w.err == nil || ctx.Err() == nil { // why earlier ones failed says more than that the time is up
 				w.err = err
+			}
+			if c.roomEnded(ctx, room, err) {
+				if end := w.absent(); end != nil {
+					return nil, end
+				}
 			}
 		} else if job, end := w.see(list.GetAgentDispatches()); job != nil || end != nil {
 			return job, end
@@ -153,6 +158,17 @@ func isHopeless(err error) bool {
 	return false
 }
 
+// roomEnded reports whether a look at a room's dispatches failed because there is no such room any more. Servers answer that as they
+// answer an outage ("no response from servers"), and only the list of rooms tells the two apart.
+func (c *Client) roomEnded(ctx context.Context, room string, err error) bool {
+	var failed *Error
+	if !errors.As(err, &failed) || failed.HTTPStatus == 0 {
+		return false
+	}
+	exists, err := c.roomExists(ctx, room)
+	return err == nil && !exists
+}
+
 // waiting is what WaitForAgent has seen.
 type waiting struct {
 	room, id string
@@ -171,11 +187,7 @@ func (w *waiting) see(list []*livekit.AgentDispatch) (*livekit.Job, error) {
 		}
 	}
 	if d == nil {
-		w.unseen++
-		if w.last != nil || w.unseen >= unseenPolls {
-			return nil, &DispatchGoneError{w.room, w.id, w.last}
-		}
-		return nil, nil
+		return nil, w.absent()
 	}
 	w.last = d
 	var failed *livekit.Job
@@ -197,4 +209,13 @@ func (w *waiting) see(list []*livekit.AgentDispatch) (*livekit.Job, error) {
 		return nil, &JobFailedError{d, failed}
 	}
 	return nil, nil
+}
+
+// absent counts an answer that does not have the dispatch. It is an end if the dispatch was seen before, or often enough was not.
+func (w *waiting) absent() error {
+	w.unseen++
+	if w.last != nil || w.unseen >= unseenPolls {
+		return &DispatchGoneError{w.room, w.id, w.last}
+	}
+	return nil
 }

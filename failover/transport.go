@@ -91,6 +91,13 @@ func (t *Transport) OriginsUnused(serverURL string) (why string) {
 	return ""
 }
 
+// Dedups reports whether servers at serverURL are taken to know a request id that they have seen, so that a create which is
+// repeated under its id creates nothing twice: those of Cloud projects and Cloud APIs. It is safe for concurrent use.
+func (t *Transport) Dedups(serverURL string) bool {
+	o, err := parseOrigin(serverURL)
+	return err == nil && t.kindOf(o).dedups()
+}
+
 // Close ends the background reads and closes idle connections. Calls that are running go on; later ones fail. It returns nil.
 func (t *Transport) Close() error {
 	t.end()

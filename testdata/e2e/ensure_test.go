@@ -96,6 +96,21 @@ func TestNoAgent(t *testing.T) {
 	}
 }
 
+// The server answers a look at a room that has ended as it answers an outage. The wait ends all the same, long before its time is up.
+func TestRoomThatEnded(t *testing.T) {
+	_, c := liveKit(t)
+	d := ensure(t, c, "short", true)
+	if _, err := c.Room.DeleteRoom(t.Context(), &livekit.DeleteRoomRequest{Room: "short"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.WaitForAgent(t.Context(), "short", d.GetId())
+	var gone *lkrpc.DispatchGoneError
+	if !errors.As(err, &gone) || !errors.Is(err, lkrpc.ErrDispatchGone) {
+		t.Errorf("the error is %v, want ErrDispatchGone", err)
+	}
+	ensure(t, c, "short", true)
+}
+
 func request(room string) *livekit.CreateAgentDispatchRequest {
 	return &livekit.CreateAgentDispatchRequest{Room: room, AgentName: "greeter", Metadata: "for " + room}
 }
