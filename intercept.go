@@ -3,7 +3,6 @@ package lkrpc
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -140,7 +139,7 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, fmt.Errorf("lkrpc: a request without a call")
+		return nil, errors.New("lkrpc: a request without a call")
 	}
 	d.c.setHeader(req, out.bearer.values)
 	resp, err := d.c.transport.RoundTrip(req)

@@ -1,6 +1,7 @@
 package lkrpc
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -193,7 +194,7 @@ func (g grant) roomClaims(req proto.Message) (*auth.ClaimGrants, error) {
 			v.DestinationRoom = to.GetDestinationRoom()
 		}
 		if v.DestinationRoom == "" {
-			return nil, fmt.Errorf("the request names no second room: set DestinationRoom")
+			return nil, errors.New("the request names no second room: set DestinationRoom")
 		}
 	case sipTransfer:
 		return &auth.ClaimGrants{Video: v, SIP: &auth.SIPGrant{Call: true}}, nil

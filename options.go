@@ -1,6 +1,7 @@
 package lkrpc
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/textproto"
@@ -26,10 +27,10 @@ type config struct {
 func WithHTTPTransport(rt http.RoundTripper) Option {
 	return func(c *config) error {
 		if rt == nil {
-			return fmt.Errorf("lkrpc: WithHTTPTransport(nil): leave the option out for the default transport")
+			return errors.New("lkrpc: WithHTTPTransport(nil): leave the option out for the default transport")
 		}
 		if c.transport != nil {
-			return fmt.Errorf("lkrpc: WithHTTPTransport is given twice")
+			return errors.New("lkrpc: WithHTTPTransport is given twice")
 		}
 		c.transport = rt
 		return nil
@@ -42,7 +43,7 @@ func WithHTTPTransport(rt http.RoundTripper) Option {
 func WithTransportWrapper(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		if wrap == nil {
-			return fmt.Errorf("lkrpc: WithTransportWrapper(nil): leave the option out to wrap nothing")
+			return errors.New("lkrpc: WithTransportWrapper(nil): leave the option out to wrap nothing")
 		}
 		c.failover = append(c.failover, failover.Wrap(wrap))
 		return nil

@@ -18,7 +18,7 @@ type requestIDKey struct{}
 // call again that had none, take the RequestID of its [Error].
 //
 // It is no such key for calls that somebody notices, such as CreateSIPParticipant, TransferSIPParticipant and PerformRpc. They carry
-// it, but that LiveKit recognises it is not known: a call made again may let the phone ring again. Look first.
+// it, but LiveKit is not known to recognise it: a call made again may let the phone ring again. Look first.
 //
 // The key counts for one method and one request: using it again with the same is the caller's own retry, with another it is an
 // error (invalid_argument) and nothing is sent. The Client remembers the last few thousand keys for that. Calls that need no

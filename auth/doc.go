@@ -20,5 +20,6 @@
 //
 // Tokens are JSON Web Tokens (RFC 7519) signed with HMAC-SHA256 (HS256). They are signed, not encrypted: whoever holds one can
 // read its claims, and use it until it expires. What holds a secret or a token in this package does not show it when it is
-// printed or logged.
+// printed or logged. JSON is the exception, since that of ClaimGrants is a token's payload: give a logger the *ClaimGrants itself,
+// not a struct around it.
 package auth

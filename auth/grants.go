@@ -21,7 +21,7 @@ type InferenceGrant struct {
 	Perform bool `json:"perform,omitempty"` // to call any of the models
 }
 
-// ObservabilityGrant allows to report telemetry. A zero field allows nothing.
+// ObservabilityGrant allows reporting telemetry. A zero field allows nothing.
 type ObservabilityGrant struct {
 	Write bool `json:"write,omitempty"`
 }

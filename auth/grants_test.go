@@ -83,6 +83,10 @@ func TestSources(t *testing.T) {
 			t.Errorf("%v may be published: %t", source, i >= 2)
 		}
 	}
+	v.CanPublishSources = []string{"CAMERA"} // as a token of another's may have it
+	if !v.GetCanPublishSource(all[0]) || v.GetCanPublishSource(all[1]) || !slices.Equal(v.GetCanPublishSources(), all[:1]) {
+		t.Errorf("%q is %v, and camera %t", v.CanPublishSources, v.GetCanPublishSources(), v.GetCanPublishSource(all[0]))
+	}
 	v.SetCanPublish(false)
 	if v.GetCanPublishSource(all[0]) {
 		t.Error("a source may be published where nothing may")

@@ -114,10 +114,18 @@ func parseScalar(text string, end func(text string, i int) bool) (value, rest st
 	if text != "" && strings.Contains("{}[]&*!|>%@`?,", text[:1]) || strings.HasPrefix(text, "- ") {
 		return "", "", errors.New("begins with a character that means something else in YAML: put it in quotes")
 	}
+	value, rest = text, ""
 	for i := range len(text) {
 		if end(text, i) {
-			return strings.TrimSpace(text[:i]), text[i:], nil
+			value, rest = strings.TrimSpace(text[:i]), text[i:]
+			break
 		}
 	}
-	return text, "", nil
+	switch {
+	case value == "~", strings.EqualFold(value, "null"):
+		return "", "", errors.New("is YAML's word for nothing: put it in quotes")
+	case strings.Contains(value, ": "), strings.HasSuffix(value, ":"):
+		return "", "", errors.New("has a colon that means something else in YAML: put it in quotes")
+	}
+	return value, rest, nil
 }

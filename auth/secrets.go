@@ -5,6 +5,7 @@ import (
 	"iter"
 	"net/url"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -112,10 +113,11 @@ func hide(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 	}
 }
 
+// hasPassword reports whether a URL has a password in it, or may have: of what is no URL with a host everything before an @ counts.
 func hasPassword(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || u.User == nil {
-		return false
+	if err != nil || u.Host == "" {
+		return strings.Contains(text, "@")
 	}
 	_, ok := u.User.Password()
 	return ok

@@ -124,3 +124,30 @@ func printed(values ...any) []string {
 	}
 	return texts
 }
+
+// Of a URL that is none it cannot be told whether it has a password; what may be one counts.
+func TestPasswordsInURLs(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                                 false,
+		"https://example.com":              false,
+		"https://user@example.com":         false,
+		"https://example.com/@user":        false,
+		"proxy.example.com:3128":           false,
+		"https://user:pass@example.com":    true,
+		"https://user:@example.com":        true,
+		"//user:pass@example.com":          true,
+		"user:pass@proxy.example.com:3128": true,
+		"http://user:pa%ss@proxy:3128":     true,
+		"http://user:pa/ss@proxy:3128":     true,
+		"http://user:pa ss@proxy:3128":     true,
+		"http://us er:pass@proxy":          true,
+		"http://user:pass@proxy:port":      true,
+	} {
+		config := (*auth.RoomConfiguration)(&livekit.RoomConfiguration{Egress: &livekit.RoomEgress{
+			Room: &livekit.RoomCompositeEgressRequest{CustomBaseUrl: text}}})
+		err := config.CheckCredentials()
+		if (err != nil) != want || want && (strings.Contains(config.String(), text) || strings.Contains(err.Error(), text)) {
+			t.Errorf("%q: %v, printed as %v; want it to count as a secret: %t", text, err, config, want)
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"github.com/lkrpc/lkrpc/proto/livekit"
 )
 
-// VideoGrant allows to join rooms and to call the room, egress and ingress APIs.
+// VideoGrant allows joining rooms and calling the room, egress and ingress APIs.
 //
 // A bool that is false allows nothing. The permissions that are pointers have a default, which nil stands for: publishing,
 // subscribing and publishing data are allowed, the others are not. The Get methods resolve it, and say no for a nil grant; the Set
@@ -21,16 +21,16 @@ type VideoGrant struct {
 	RoomJoin  bool   `json:"roomJoin,omitempty"`  // to join Room
 	Room      string `json:"room,omitempty"`      // the name of the room that RoomAdmin and RoomJoin hold for
 
-	// CanPublish is to publish tracks; nil: allowed.
+	// CanPublish permits publishing tracks; nil: allowed.
 	CanPublish *bool `json:"canPublish,omitempty"`
-	// CanSubscribe is to receive the tracks of others; nil: allowed.
+	// CanSubscribe permits receiving the tracks of others; nil: allowed.
 	CanSubscribe *bool `json:"canSubscribe,omitempty"`
-	// CanPublishData is to send data; nil: as CanPublish.
+	// CanPublishData permits sending data; nil: as CanPublish.
 	CanPublishData *bool `json:"canPublishData,omitempty"`
 	// CanPublishSources are the sources of tracks that may be published where CanPublish is allowed: "camera", "microphone",
 	// "screen_share", "screen_share_audio". Empty: all. See SetCanPublishSources.
 	CanPublishSources []string `json:"canPublishSources,omitempty"`
-	// CanUpdateOwnMetadata is to change the own name, metadata and attributes; nil: not allowed.
+	// CanUpdateOwnMetadata permits changing the own name, metadata and attributes; nil: not allowed.
 	CanUpdateOwnMetadata *bool `json:"canUpdateOwnMetadata,omitempty"`
 
 	IngressAdmin bool `json:"ingressAdmin,omitempty"` // to manage every ingress
@@ -39,9 +39,9 @@ type VideoGrant struct {
 	Recorder bool `json:"recorder,omitempty"` // the room is shown as being recorded
 	Agent    bool `json:"agent,omitempty"`    // to register as a worker that runs agents
 
-	// CanSubscribeMetrics is to receive metrics; nil: not allowed.
+	// CanSubscribeMetrics permits receiving metrics; nil: not allowed.
 	CanSubscribeMetrics *bool `json:"canSubscribeMetrics,omitempty"`
-	// CanManageAgentSession is to control an agent's session; nil: not allowed.
+	// CanManageAgentSession permits controlling an agent's session; nil: not allowed.
 	CanManageAgentSession *bool `json:"canManageAgentSession,omitempty"`
 
 	// DestinationRoom is the name of the room that participants of Room may be forwarded or moved to.
@@ -120,8 +120,8 @@ func (v *VideoGrant) GetCanPublishSource(source livekit.TrackSource) bool {
 	if !v.GetCanPublish() {
 		return false
 	}
-	name, _ := sources.name(source)
-	return len(v.CanPublishSources) == 0 || slices.Contains(v.CanPublishSources, name)
+	return len(v.CanPublishSources) == 0 ||
+		slices.ContainsFunc(v.CanPublishSources, func(name string) bool { return strings.EqualFold(name, source.String()) })
 }
 
 // GetCanPublishSources returns CanPublishSources as the API's enum, nil if there are none. A source that is unknown here

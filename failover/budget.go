@@ -8,7 +8,7 @@ import (
 const (
 	budgetSize    = 100.0 // tokens: so many repeats in a row before the budget limits them
 	budgetPerTime = 1.0   // tokens a second
-	budgetPerCall = 0.2   // tokens a call: in a long outage at most one repeat for five calls
+	budgetPerCall = 0.2   // tokens a call, so that a long outage sees one repeat for five calls, beside those of budgetPerTime
 	costOfRepeat  = 1.0
 )
 

@@ -2,6 +2,7 @@ package failover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -101,7 +102,7 @@ func WithoutPrefetch() Option {
 func Wrap(wrap func(http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		if wrap == nil {
-			return fmt.Errorf("failover: Wrap(nil): leave the option out to wrap nothing")
+			return errors.New("failover: Wrap(nil): leave the option out to wrap nothing")
 		}
 		if inner := c.wrap; inner != nil {
 			outer := wrap
@@ -119,7 +120,7 @@ func Wrap(wrap func(http.RoundTripper) http.RoundTripper) Option {
 func OnAttempt(f func(context.Context, Attempt)) Option {
 	return func(c *config) error {
 		if f == nil {
-			return fmt.Errorf("failover: OnAttempt(nil): leave the option out to observe nothing")
+			return errors.New("failover: OnAttempt(nil): leave the option out to observe nothing")
 		}
 		if first := c.onAttempt; first != nil {
 			second := f
@@ -135,7 +136,7 @@ func OnAttempt(f func(context.Context, Attempt)) Option {
 func Logger(log *slog.Logger) Option {
 	return func(c *config) error {
 		if log == nil {
-			return fmt.Errorf("failover: Logger(nil): leave the option out to log nothing")
+			return errors.New("failover: Logger(nil): leave the option out to log nothing")
 		}
 		c.log = log
 		return nil

@@ -112,7 +112,7 @@ type Region struct {
 func parseRegions(body []byte) ([]Region, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
-		return nil, fmt.Errorf("failover: the region list is no JSON object")
+		return nil, errors.New("failover: the region list is no JSON object")
 	}
 	cut := len(body) >= maxListBytes
 	for dec.More() {
@@ -138,7 +138,7 @@ func parseEntries(dec *json.Decoder, cut bool) (regions []Region, err error) {
 	case tok == nil: // null
 		return nil, nil
 	case tok != json.Delim('['):
-		return nil, fmt.Errorf("failover: the region list's \"regions\" is no array")
+		return nil, errors.New("failover: the region list's \"regions\" is no array")
 	}
 	for dec.More() {
 		var raw json.RawMessage

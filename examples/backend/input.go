@@ -17,7 +17,7 @@ import (
 const (
 	keyHeader = "Idempotency-Key"
 
-	maxBody     = 32 << 10 // bytes of a request; twice what the fields need, for JSON's escapes
+	maxBody     = 64 << 10 // bytes of a request: JSON may write a byte of the fields as six
 	maxName     = 256      // bytes of a name: what livekit-server takes by default
 	maxMetadata = 8 << 10  // bytes
 )

@@ -118,7 +118,7 @@ func TestBadInput(t *testing.T) {
 			{`{"room": "r", "identity": "` + long + `"}`, nil, 400, "identity has 257"},
 			{`{"room": "r", "identity": "ann", "agent_name": "` + long + `"}`, nil, 400, "agent_name has 257"},
 			{`{"room": "r", "identity": "ann", "metadata": "` + strings.Repeat("x", maxMetadata+1) + `"}`, nil, 400, "metadata has 8193"},
-			{`{"room": "` + strings.Repeat("x", maxBody) + `"}`, nil, 413, "larger than 32768"},
+			{`{"room": "` + strings.Repeat("x", maxBody) + `"}`, nil, 413, "larger than 65536"},
 			{good, []string{"Content-Type", "text/plain"}, 415, "application/json"},
 			{good, []string{keyHeader, ""}, 400, "1 to 128 visible ASCII"},
 			{good, []string{keyHeader, "a b"}, 400, "1 to 128 visible ASCII"},

@@ -21,19 +21,20 @@ const help = `Usage: dispatch [-room NAME -agent NAME [-metadata TEXT] [-wait DU
 Without arguments, and with none of LiveKit's variables in the environment: shows how
 dispatches survive the outages of a LiveKit Cloud that runs inside the program.
 
-With arguments: dispatches an agent for real. The environment says where:
+With arguments: dispatches an agent for real, unless it is dispatched there already. The
+environment says where:
   LIVEKIT_URL         the server: wss://my-project.livekit.cloud
   LIVEKIT_API_KEY     the API key ...
   LIVEKIT_API_SECRET  ... and its secret,
   LIVEKIT_TOKEN       or a ready-made access token instead of the two
 
-  -room NAME      the room; it is created if there is none
+  -room NAME      the room; it is made, with the agent in it, if there is none
   -agent NAME     the name that the agent's worker is registered under
   -metadata TEXT  what the agent's job is given as its metadata
   -wait DURATION  wait so long for the agent to take the job, as in 30s; default: do not wait
   -h              this help
 
-Exit status: 0 dispatched (with -wait: and an agent came), 1 failed, 2 wrong usage.
+Exit status: 0 dispatched, now or before (with -wait: and an agent came), 1 failed, 2 wrong usage.
 Colours are used on a terminal only, and not if NO_COLOR is set.
 `
 

@@ -173,6 +173,10 @@ func TestDispatch(t *testing.T) {
 	if len(made) != 1 || made[0] != "a m" {
 		t.Errorf("dispatched %q", made)
 	}
+	out, errs, status = runProgram(t, env, "-room", "r", "-agent", "a")
+	if status != exitOK || errs != "" || !strings.Contains(out, "is in room \"r\" already") {
+		t.Errorf("again: exit status %d, errors %q, output:\n%s", status, errs, out)
+	}
 }
 
 func TestDispatchAndWait(t *testing.T) {
@@ -191,13 +195,15 @@ func TestDispatchAndWait(t *testing.T) {
 
 func TestDispatchFails(t *testing.T) {
 	cloud, env := served(t)
-	cloud.Region(0).Break(cloudtest.Status(500, nil, "broken"))
-	out, _, status := runProgram(t, env, "-room", "r", "-agent", "a")
-	if status != exitFailed || !strings.Contains(out, "500 Internal Server Error") || !strings.Contains(out, "FAILED") || !strings.Contains(out, "is unknown") {
-		t.Errorf("exit status %d, output:\n%s", status, out)
+	for rpc, want := range map[string]string{"RoomService/ListRooms": "Nothing was dispatched", "RoomService/CreateRoom": "is unknown"} {
+		cloud.Region(0).Break(cloudtest.Status(500, nil, "broken"), cloudtest.On(rpc))
+		out, _, status := runProgram(t, env, "-room", "r", "-agent", "a")
+		if status != exitFailed || !strings.Contains(out, "500 Internal Server Error") || !strings.Contains(out, "FAILED  "+rpc) || !strings.Contains(out, want) {
+			t.Errorf("exit status %d, output:\n%s", status, out)
+		}
+		cloud.Heal()
 	}
-	cloud.Heal()
-	out, _, status = runProgram(t, append(env, "LIVEKIT_API_SECRET=another-secret-of-thirty-two-characters"), "-room", "r", "-agent", "a")
+	out, _, status := runProgram(t, append(env, "LIVEKIT_API_SECRET=another-secret-of-thirty-two-characters"), "-room", "r", "-agent", "a")
 	if status != exitFailed || !strings.Contains(out, "unauthenticated") || !strings.Contains(out, "Nothing was dispatched") {
 		t.Errorf("exit status %d, output:\n%s", status, out)
 	}

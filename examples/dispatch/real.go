@@ -10,23 +10,27 @@ import (
 	"github.com/lkrpc/lkrpc/proto/livekit"
 )
 
-// dispatch sends an agent into a room of the server that the environment names.
+// dispatch sees to it that an agent is dispatched to a room of the server that the environment names.
 func dispatch(ctx context.Context, j job, t *trace, errs io.Writer) int {
-	client, err := lkrpc.NewFromEnv(lkrpc.WithFailover(failover.OnAttempt(t.attempt)))
+	client, err := lkrpc.NewFromEnv(lkrpc.WithFailover(failover.OnAttempt(t.attemptOf)))
 	if err != nil {
 		return usage(errs, err.Error())
 	}
 	defer client.Close()
 
 	t.table()
-	d, err := client.AgentDispatch.CreateDispatch(ctx, &livekit.CreateAgentDispatchRequest{
+	d, created, err := client.EnsureDispatch(ctx, &livekit.CreateAgentDispatchRequest{
 		Room: j.room, AgentName: j.agent, Metadata: j.metadata,
 	})
 	if err != nil {
 		t.failed(err)
 		return exitFailed
 	}
-	t.dispatched(d)
+	if created {
+		t.dispatched(d)
+	} else {
+		t.good("OK", fmt.Sprintf("dispatch %s of agent %q is in room %q already", d.GetId(), d.GetAgentName(), d.GetRoom()))
+	}
 	if j.wait == 0 {
 		return exitOK
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lkrpc/lkrpc"
 	"github.com/lkrpc/lkrpc/failover"
 	"github.com/lkrpc/lkrpc/proto/livekit"
+	"github.com/twitchtv/twirp"
 )
 
 // trace writes what happens, a line each, for a person to read. Safe for concurrent use.
@@ -19,6 +20,7 @@ type trace struct {
 	mu     sync.Mutex
 	out    *os.File
 	colour bool
+	method string // of the newest attempt, if attemptOf wrote it
 }
 
 func newTrace(out *os.File) *trace {
@@ -75,6 +77,19 @@ func (t *trace) attempt(_ context.Context, a failover.Attempt) {
 		colour = green
 	}
 	t.line(t.paint(colour, fmt.Sprintf(row, fmt.Sprint(a.Number), host, short(a.Duration), happened(a))))
+}
+
+// attemptOf is attempt, with the method named where another one begins.
+func (t *trace) attemptOf(ctx context.Context, a failover.Attempt) {
+	method, _ := twirp.MethodName(ctx)
+	t.mu.Lock()
+	same := method == t.method
+	t.method = method
+	t.mu.Unlock()
+	if !same {
+		t.line(t.paint(dim, "  "+method))
+	}
+	t.attempt(ctx, a)
 }
 
 // happened says what came of an attempt.

@@ -251,6 +251,12 @@ func TestMade(t *testing.T) {
 		if n := strings.Count(list.body, `"ST_`); n != want || u.effects("SIP/CreateSIPInboundTrunk") != want {
 			t.Errorf("dedup %v: %d trunks, effects %v", dedup, n, u.Effects())
 		}
+		for ids, want := range map[string]int{"": want, `"` + another + `"`: 1, `"ST_unknown"`: 0, `"ST_unknown","` + first + `","` + another + `"`: 2} {
+			list := u.post(background, u.Region(1), "/twirp/livekit.SIP/ListSIPInboundTrunk", `{"trunk_ids":[`+ids+`]}`)
+			if n := strings.Count(list.body, `"ST_`); list.status != http.StatusOK || n != want {
+				t.Errorf("trunks %s: %+v, want %d", ids, list, want)
+			}
+		}
 		update := u.post(background, u.Region(2), "/twirp/livekit.SIP/UpdateSIPInboundTrunk", `{"sip_trunk_id":"`+first+`","replace":{"name":"new","numbers":["+2"]}}`)
 		if !strings.Contains(update.body, `"new"`) || !strings.Contains(update.body, first) || strings.Contains(update.body, "+1") {
 			t.Errorf("updated: %s", update.body)

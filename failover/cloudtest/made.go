@@ -136,8 +136,28 @@ func agree(request, thing proto.Message) bool {
 		if want != "" && (isID(f) || f.Name() == "room_name") && field(thing, f.Name()) != nil && textOf(thing, f.Name()) != want {
 			return false
 		}
+		if ids := request.ProtoReflect().Get(f); isIDsOf(f, thing) && ids.List().Len() > 0 && !has(ids.List(), textOf(thing, firstField(thing).Name())) {
+			return false
+		}
 	}
 	return true
+}
+
+// isIDsOf reports whether a field lists ids of such things: "trunk_ids" those of what begins with a "sip_trunk_id".
+func isIDsOf(f protoreflect.FieldDescriptor, thing proto.Message) bool {
+	one, ok := strings.CutSuffix(string(f.Name()), "s")
+	own := firstField(thing)
+	return ok && f.IsList() && f.Kind() == protoreflect.StringKind && isID(own) && strings.HasSuffix(one, "_id") &&
+		strings.HasSuffix("_"+string(own.Name()), "_"+one)
+}
+
+func has(list protoreflect.List, text string) bool {
+	for i := range list.Len() {
+		if list.Get(i).String() == text {
+			return true
+		}
+	}
+	return false
 }
 
 // name gives a new thing the ids that it lacks.
