@@ -29,8 +29,8 @@ const (
 )
 
 // Line returns text that is not ours as one line: printable, so that it can do nothing to a terminal or a log, without what looks
-// like a JWT or a bearer token. It has at most so many bytes (most; less than none is none), and then a mark if it was cut; of text
-// that is longer than 4 KiB the rest is not looked at.
+// like a JWT or a bearer token. It has at most most bytes, and a mark behind them if it was cut; below 0 counts as 0. Of text that is
+// longer than 4 KiB the rest is not looked at.
 func Line(text string, most int) string {
 	most = max(most, 0)
 	text = strings.ToValidUTF8(text[:min(len(text), maxRead)], "?")
