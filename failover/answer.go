@@ -20,52 +20,60 @@ const (
 
 var (
 	errTooLarge = fmt.Errorf("the answer is larger than %d MiB", maxAnswer>>20)
-	errLength   = errors.New("it is not as long as stated")
 	errDrained  = errors.New("the rest of an error's body is not worth the time")
 )
 
 // readAnswer reads the body of a 2xx answer whole. A body that ends early is an error.
 func readAnswer(resp *http.Response) ([]byte, error) {
-	const trusted = 1 << 20 // a stated length up to this is allocated in advance
-	stated := resp.ContentLength
-	if stated >= 0 && stated <= trusted {
-		body := make([]byte, stated+1) // one more, so that the read meets the end, after which net/http keeps the connection
-		got, err := io.ReadFull(resp.Body, body)
-		switch {
-		case int64(got) == stated && (err == io.EOF || err == io.ErrUnexpectedEOF):
-			return body[:got], nil
-		case err == nil:
-			err = errLength
-		}
-		return nil, truncated(err)
+	const trusted = 1 << 20
+	var r io.Reader = resp.Body
+	if stated := resp.ContentLength; stated < 0 || stated > trusted {
+		r = io.LimitReader(r, maxAnswer+1)
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body, err := readStated(r, resp.ContentLength, trusted)
 	switch {
-	case err != nil:
-		return nil, truncated(err)
 	case len(body) > maxAnswer:
 		return nil, errTooLarge
-	case stated >= 0 && int64(len(body)) != stated:
-		return nil, truncated(errLength)
+	case err != nil:
+		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	return body, nil
 }
 
-func truncated(err error) error { return fmt.Errorf("reading the answer: %w", err) }
+// readStated reads a body whose length is stated, or negative if it is not. Up to trusted bytes are allocated on that word.
+func readStated(r io.Reader, stated, trusted int64) (body []byte, err error) {
+	switch {
+	case stated < 0:
+		return io.ReadAll(r)
+	case stated > trusted:
+		body, err = io.ReadAll(io.LimitReader(r, stated+1))
+	default:
+		body = make([]byte, stated+1) // one more, so that the read meets the end, after which net/http keeps the connection
+		var n int
+		n, err = io.ReadFull(r, body)
+		if body = body[:n]; int64(n) == stated && (err == io.EOF || err == io.ErrUnexpectedEOF) {
+			err = nil
+		}
+	}
+	if err == nil && int64(len(body)) != stated {
+		err = fmt.Errorf("its length is not the %d bytes that were stated", stated)
+	}
+	return body, err
+}
 
 // readRefusal reads the body of an error answer as far as it is worth it: 64 KiB, and little time where another attempt may
 // follow. What it got until then is good enough for an error's text.
-func (a *attempt) readRefusal(resp *http.Response) []byte {
+func (a *attempt) readRefusal(resp *http.Response) (body []byte, cut bool) {
 	limit := refusalTime
-	v := a.call.pol.classify(seen{status: resp.StatusCode})
+	v := a.call.pol.classify(seen{status: resp.StatusCode, cut: true}) // as it counts if the limit strikes
 	if again, _ := a.call.pol.mayRepeat(a.info.Number, v); v.step == stepPinned || v.step == stepRepeat && again {
 		limit = drainTime
 	}
 	timer := time.AfterFunc(limit, func() { a.cancel(errDrained) })
 	defer timer.Stop()
 	var buf bytes.Buffer
-	buf.ReadFrom(io.LimitReader(resp.Body, maxRefusal))
-	return buf.Bytes()
+	_, err := buf.ReadFrom(io.LimitReader(resp.Body, maxRefusal))
+	return buf.Bytes(), err != nil
 }
 
 // sameType reports whether an answer has the media type of the request. Parameters such as a charset do not matter.

@@ -148,9 +148,11 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	before := a.conn
 	a.conn = info.Conn
 	a.mu.Unlock()
-	if a.wrote.Load() && a.carrier.speaksHTTP2(info.Conn) { // net/http sends a request without a body again, without asking for it
+	// net/http sends a request without a body again, without asking for it. Where a user's middleware stands in between, it may
+	// have been that, which is no matter for calls that may be repeated.
+	if a.wrote.Load() && len(a.call.body) == 0 && a.carrier.speaksHTTP2(info.Conn) && (a.direct() || a.call.pol.repeat != Safe) {
 		cause := errUnclear
-		if before == info.Conn { // REFUSED_STREAM: after GOAWAY and PROTOCOL_ERROR it takes another connection
+		if before == info.Conn && a.direct() { // REFUSED_STREAM: after GOAWAY and PROTOCOL_ERROR it takes another connection
 			cause = errResend
 		}
 		a.cancel(cause)
@@ -188,24 +190,33 @@ func (a *attempt) prepare() {
 
 // roundTrip makes the attempt over HTTP.
 func (a *attempt) roundTrip() *result {
-	resp, err := a.carrier.rt.RoundTrip(a.req)
-	switch {
-	case err != nil || resp == nil:
-		if resp != nil && resp.Body != nil { // against the contract of RoundTripper, but not to be leaked
-			resp.Body.Close()
-		}
+	resp, err := roundTrip(a.carrier.rt, a.req)
+	if err != nil {
 		return a.failed(err)
-	case resp.Body == nil:
-		resp.Body = http.NoBody
 	}
 	return a.answered(resp)
 }
 
+// roundTrip holds a transport, which may be a user's, to the contract of http.RoundTripper: an answer with a body, or an error.
+func roundTrip(rt http.RoundTripper, req *http.Request) (*http.Response, error) {
+	resp, err := rt.RoundTrip(req)
+	switch {
+	case err == nil && resp == nil:
+		return nil, errors.New("the transport returned neither an answer nor an error")
+	case resp == nil:
+		return nil, err
+	case resp.Body == nil:
+		resp.Body = http.NoBody
+	}
+	if err != nil { // an answer beside it is not to be leaked
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
 // failed reads a failure to get an answer.
 func (a *attempt) failed(err error) *result {
-	if err == nil {
-		err = errors.New("the transport returned neither an answer nor an error")
-	}
 	r := &a.result
 	*r = result{attempt: a, err: err, seen: seen{reused: a.reused.Load()}}
 	unsent := a.neverSent(false)
@@ -258,7 +269,7 @@ func (a *attempt) answered(resp *http.Response) *result {
 			body, err = readAnswer(resp)
 		}
 	} else {
-		body = a.readRefusal(resp)
+		body, r.seen.cut = a.readRefusal(resp)
 		r.seen.sip = hasSIPStatus(body)
 	}
 	resp.Body.Close()

@@ -27,6 +27,7 @@ type seen struct {
 	failure  failure
 	typed    bool // a 2xx answer has the media type that was asked for
 	sip      bool // the error metadata holds a SIP status: the call was placed, and this is how it went
+	cut      bool // the body of a refusal was not read to its end, so that sip is not known
 	redirect bool // a redirect to somewhere
 	reused   bool // the connection had served a request before
 	unsent   bool // with failedContext: proven that nothing was sent
@@ -81,7 +82,7 @@ func classifyAPI(s seen, pinnable bool) verdict {
 	case code == http.StatusRequestTimeout: // Twirp's canceled and deadline_exceeded: the server gave up midway
 		return verdict{step: stepStop, effect: true, reason: statusReason(code)}
 	case code >= 500:
-		v := verdict{step: stepRepeat, effect: !unprocessed(code), blame: blameSecond, reason: statusReason(code)}
+		v := verdict{step: stepRepeat, effect: s.cut || !unprocessed(code), blame: blameSecond, reason: statusReason(code)}
 		if code >= 502 && code <= 504 || code >= 520 && code <= 529 {
 			v.blame = blameAtOnce
 		}

@@ -47,7 +47,7 @@ func (c *call) learn(r *result, v verdict) {
 		if v.blame == blameAtOnce {
 			c.doubtStart()
 		}
-	case c.pinned > 0:
+	case c.trail.Pinned > 0:
 		c.giveUpProbe()
 		until := now.Add(defaultListAge)
 		if cur, _ := c.host.list.get(now); cur != nil {

@@ -145,7 +145,7 @@ func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error 
 			return fmt.Errorf("failover: the region list of %s: %w", o.host, read.err)
 		}
 	}
-	h.setPrepared()
+	h.prepared.Store(true)
 	return nil
 }
 
@@ -197,18 +197,9 @@ func bearer(token string) http.Header {
 	return h
 }
 
-func (h *hostState) setPrepared() {
-	h.mu.Lock()
-	h.prepared = true
-	h.mu.Unlock()
-}
-
 // preparedOrigin is where the next connection begins: the first region of a list that Prepare read, else the given URL.
 func (h *hostState) preparedOrigin(given origin) origin {
-	h.mu.Lock()
-	prepared := h.prepared
-	h.prepared = false
-	h.mu.Unlock()
+	prepared := h.prepared.Swap(false)
 	if cur, _ := h.list.get(time.Now()); prepared && cur != nil && len(cur.origins) > 0 {
 		return cur.origins[0]
 	}

@@ -25,11 +25,12 @@ type carrier struct {
 	h2c     bool         // it speaks HTTP/2 without TLS
 }
 
-// retire closes the connections of a carrier that nothing new is sent through, those in use when that has ended.
+// retire closes the connections of a carrier that nothing new is sent through, those in use when that has ended. Closing one may
+// take its time, which is no caller's.
 func (c carrier) retire() {
 	if c.tr != nil {
 		c.retired.Store(true)
-		c.tr.CloseIdleConnections()
+		go c.tr.CloseIdleConnections()
 	}
 }
 
@@ -37,7 +38,7 @@ func (c carrier) retire() {
 // by itself with HTTP/1 only, and takes a moment to see that an HTTP/2 stream has ended.
 func (c carrier) release() {
 	if c.tr != nil && c.retired.Load() {
-		c.tr.CloseIdleConnections()
+		go c.tr.CloseIdleConnections()
 		time.AfterFunc(lingerTime, c.tr.CloseIdleConnections)
 	}
 }
@@ -103,6 +104,9 @@ func (c *carriers) renew(o origin, used carrier) carrier {
 		return now
 	}
 	fresh := c.carry(cloneTransport(c.base.tr))
+	if fresh.rt == nil { // of a function given to Wrap that gave something the first time
+		return c.of(o)
+	}
 	next := map[origin]carrier{}
 	if old := c.fresh.Load(); old != nil {
 		next = maps.Clone(*old)

@@ -174,7 +174,7 @@ func (t *Transport) fetchRegions(ctx context.Context, h *hostState, header http.
 	req.Header = header
 	via := t.carriers.of(h.origin)
 	defer via.release()
-	resp, err := via.rt.RoundTrip(req)
+	resp, err := roundTrip(via.rt, req)
 	if err != nil {
 		return nil, err
 	}

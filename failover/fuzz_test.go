@@ -30,16 +30,16 @@ func FuzzClassify(f *testing.F) {
 			if status, err := strconv.Atoi(first); err == nil {
 				sip, redirect := special == "SIP status", strings.HasPrefix(special, "to ")
 				for kind := range uint8(4) {
-					f.Add(status, uint8(noFailure), special == "", sip, redirect, false, false, kind, kind, int(kind))
+					f.Add(status, uint8(noFailure), special == "", sip, kind%2 == 0, redirect, false, false, kind, kind, int(kind))
 				}
 			}
 		}
 	}
 	for failure := range uint8(failedContext) + 1 {
-		f.Add(200, failure, true, false, false, true, true, failure, failure, 2)
+		f.Add(200, failure, true, false, false, false, true, true, failure, failure, 2)
 	}
-	f.Fuzz(func(t *testing.T, status int, failed uint8, typed, sip, redirect, reused, unsent bool, kindByte, repeatByte uint8, made int) {
-		s := seen{status, failure(failed) % (failedContext + 1), typed, sip, redirect, reused, unsent}
+	f.Fuzz(func(t *testing.T, status int, failed uint8, typed, sip, cut, redirect, reused, unsent bool, kindByte, repeatByte uint8, made int) {
+		s := seen{status, failure(failed) % (failedContext + 1), typed, sip, cut, redirect, reused, unsent}
 		kind, repeat := hostKinds[kindByte%4], Repeat(repeatByte)
 		p := apiPolicy(kind, &Call{Repeat: repeat}, false, noDeadline)
 		for name, v := range map[string]verdict{"call": p.classify(s), "connection": rtcPolicy(kind, false).classify(s)} {
@@ -72,7 +72,7 @@ func FuzzClassify(f *testing.F) {
 			t.Errorf("%+v is not repeated", s)
 		case (v.step == stepPinned) != (answered && status == 451 && !sip && !redirect && kind.listsRegions()):
 			t.Errorf("%+v on a %v host: step %d", s, kind, v.step)
-		case v.step == stepRepeat && answered && v.effect == slices.Contains([]int{503, 521, 522, 523}, status):
+		case v.step == stepRepeat && answered && v.effect != (cut || !slices.Contains([]int{503, 521, 522, 523}, status)):
 			t.Errorf("%+v: may have taken effect %t", s, v.effect)
 		}
 

@@ -36,12 +36,12 @@ type call struct {
 
 	tried   []origin
 	made    int  // attempts begun, 451 steps left out
-	pinned  int  // 451 steps taken
 	paid    bool // the next repeat has its token of the retry budget
 	live    []*attempt
 	newest  *attempt
 	pending pending
 	last    *result // the newest failure
+	stood   string  // why no attempt may follow; empty while one may
 	failed  []failedAt
 	unknown bool // an attempt that is over may have taken effect
 
@@ -130,9 +130,15 @@ func (c *call) follow(r *result, v verdict) *result {
 		return nil // it was overtaken: what follows it is on its way
 	case v.step == stepPinned:
 		return c.elsewhere(a, v, r)
+	case c.stood != "":
+		return c.stand(a, c.stood)
 	case c.pending.set: // it was slow, and failed before the next attempt began
 		c.pending.retry = r
-		return nil
+		if c.pending.read != nil || !c.pending.same {
+			return nil
+		}
+		c.paid = true // by the plan that this one replaces
+		return c.schedule()
 	}
 	return c.again(a, v, r)
 }
@@ -163,10 +169,9 @@ func (c *call) again(a *attempt, v verdict, r *result) *result {
 
 // elsewhere prepares the step that follows a 451: the region list is read anew, and an allowed region asked at once.
 func (c *call) elsewhere(a *attempt, v verdict, r *result) *result {
-	if c.pinned >= maxPinned {
+	if c.trail.Pinned >= maxPinned {
 		return c.stand(a, "the project was sent elsewhere too often")
 	}
-	c.pinned++
 	c.pending = pending{set: true, verdict: v, of: a, retry: r}
 	if c.t.staticPlan(c.kind) {
 		return c.choose(nil)
@@ -205,6 +210,12 @@ func (c *call) choose(list *listing) *result {
 		p.until = time.Now()
 		return nil
 	}
+	return c.schedule()
+}
+
+// schedule decides when the next attempt begins, and pays for it.
+func (c *call) schedule() *result {
+	p := &c.pending
 	var retryAfter time.Duration
 	var stated bool
 	if p.retry != nil && p.retry.seen.status == http.StatusServiceUnavailable {
@@ -226,7 +237,7 @@ func (c *call) choose(list *listing) *result {
 // stand ends the call with the newest failure, because no attempt may follow a. While another attempt is still running, its
 // answer is waited for.
 func (c *call) stand(a *attempt, why string) *result {
-	c.pending = pending{}
+	c.pending, c.stood = pending{}, why
 	if a.record > 0 {
 		c.trail.Attempts[a.record-1].Reason += "; " + why
 	}
@@ -243,7 +254,7 @@ func (c *call) tick(now time.Time) *result {
 		if p.read != nil {
 			return c.listed()
 		}
-		via := carrier{}
+		via := c.t.carriers.of(p.origin)
 		if p.same && p.verdict.broken {
 			via = c.t.carriers.renew(p.origin, p.of.carrier)
 		}
@@ -263,12 +274,12 @@ func (c *call) tick(now time.Time) *result {
 	}
 	a.slow = true
 	v := c.pol.classify(seen{failure: failedSlow})
-	if ok, _ := c.pol.mayRepeat(c.made, v); !ok || c.pending.set {
+	if ok, _ := c.pol.mayRepeat(c.made, v); !ok {
 		return nil // nothing could follow: the attempt has all the time there is
 	}
 	if !c.pol.overtake {
 		// The answer that it might still give is lost: only for an attempt that is sure to follow.
-		if left := c.left(); (left < 0 || left > backoffBase<<c.made) && c.host.budget.take(now) {
+		if c.left() > c.mostBefore(now) && c.host.budget.take(now) {
 			c.paid = true
 			a.cancel(errSlow)
 		}
@@ -276,6 +287,17 @@ func (c *call) tick(now time.Time) *result {
 	}
 	c.failed = append(c.failed, failedAt{a.origin, v.blame})
 	return c.again(a, v, nil)
+}
+
+// mostBefore is the longest that may pass before an attempt that follows now: the backoff, and the read of a list if there is none.
+func (c *call) mostBefore(now time.Time) time.Duration {
+	most := backoffBase << c.made
+	if !c.t.staticPlan(c.kind) {
+		if cur, _ := c.host.list.get(now); cur == nil {
+			most += listTimeout + drainTime
+		}
+	}
+	return most
 }
 
 // arm sets the timer to the next moment at which something is due, and returns its channel.

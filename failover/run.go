@@ -15,7 +15,7 @@ func (c *call) run() (*result, error) {
 	c.results = make(chan *result, c.pol.attempts+maxPinned) // room for every attempt: no send blocks
 	c.tried, c.live, c.trail.Attempts = c.triedRoom[:0], c.liveRoom[:0], c.trailRoom[:0]
 	c.start()
-	c.launch(c.open(c.first, 0, carrier{}))
+	c.launch(c.open(c.first, 0, c.t.carriers.of(c.first)))
 
 	var end *result
 	for end == nil {
@@ -55,9 +55,6 @@ func (c *call) open(o origin, wait time.Duration, via carrier) *attempt {
 		c.trail.Pinned++
 	} else {
 		c.made++
-	}
-	if via.rt == nil {
-		via = c.t.carriers.of(o)
 	}
 	a := &c.firstRoom
 	if c.newest != nil {

@@ -8,6 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +46,95 @@ func TestWallHoldsWhileAConnectionCloses(t *testing.T) {
 			}
 			pass(time.Minute)
 		})
+	}
+}
+
+// stuckClose is a connection whose Close waits for as long as stuck is open, unless the peer is gone.
+type stuckClose struct {
+	net.Conn
+	gone  atomic.Bool
+	stuck <-chan struct{}
+}
+
+func (c *stuckClose) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.gone.Store(true)
+	}
+	return n, err
+}
+
+func (c *stuckClose) Close() error {
+	if !c.gone.Load() {
+		<-c.stuck
+	}
+	return c.Conn.Close()
+}
+
+// An origin whose connection broke gets new ones, and those that it had are closed: on nobody's time. The time is real, since net/http
+// holds a mutex while it closes a connection.
+func TestWallHoldsWhileIdleConnectionsClose(t *testing.T) {
+	var breaks atomic.Int32
+	var together sync.WaitGroup
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if breaks.Add(-1) >= 0 {
+			panic(http.ErrAbortHandler)
+		}
+		if r.URL.Query().Has("together") {
+			together.Done()
+			together.Wait()
+		}
+		ok(rw, r)
+	}))
+	server.Config.ErrorLog = quiet
+	stuck := make(chan struct{})
+	rt, err := failover.New(&http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		return &stuckClose{Conn: conn, stuck: stuck}, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	defer rt.Close()
+	defer close(stuck)
+	call := func(query string) error {
+		req := request(cloud, strings.NewReader("x"), 1)
+		req.URL.RawQuery = query
+		resp, err := rt.RoundTrip(req)
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = errors.New(resp.Status)
+		}
+		return err
+	}
+
+	breaks.Store(1)
+	if err := call(""); err != nil { // its second attempt goes over new connections
+		t.Fatal(err)
+	}
+	together.Add(2)
+	var calls sync.WaitGroup
+	for range 2 { // which are two now, and idle
+		calls.Go(func() {
+			if err := call("together"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	breaks.Store(1)
+	done := make(chan error, 1)
+	go func() { done <- call("") }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second): // far more than a busy machine needs
+		t.Error("the call waits for the end of a connection")
 	}
 }
 

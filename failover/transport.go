@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,8 +35,7 @@ type hostState struct {
 	list     regionList
 	health   health
 	budget   budget
-	mu       sync.Mutex
-	prepared bool // the next Connect begins with the list's first region
+	prepared atomic.Bool // the next Connect begins with the list's first region
 }
 
 // New returns a Transport that sends its attempts through next.
@@ -43,7 +43,8 @@ type hostState struct {
 // nil is an *http.Transport with this package's settings and the environment's proxy. An *http.Transport is cloned, never
 // changed, and the clone's zero fields are set: 100 idle connections per host, kept for 45 s; HTTP/2 pings after 2 s of
 // silence, answered within 2 s, and a connection closed that takes no byte for 4 s. Any other RoundTripper is used as it is; a
-// repeat on a host whose connection broke then gets whatever connection it chooses, and fresh ones are its owner's matter.
+// repeat on a host whose connection broke then gets whatever connection it chooses, and fresh ones are its owner's matter. So is
+// that it sends each request once.
 //
 // An error names the option that is wrong.
 func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
@@ -170,6 +171,11 @@ func closeBody(req *http.Request) {
 
 // prepareAPI sets the policy, the deadline and the request id of an API call.
 func (c *call) prepareAPI() error {
+	if c.trail.RequestID = c.info.RequestID; c.trail.RequestID == "" {
+		c.trail.RequestID = uuid.NewString()
+	} else if err := CheckRequestID(c.trail.RequestID); err != nil {
+		return err
+	}
 	left := time.Duration(-1)
 	deadline, ok := c.ctx.Deadline()
 	if ok {
@@ -181,11 +187,7 @@ func (c *call) prepareAPI() error {
 		c.ctx, c.cancel = context.WithDeadline(c.ctx, deadline)
 	}
 	c.deadline = deadline
-	if c.trail.RequestID = c.info.RequestID; c.trail.RequestID == "" {
-		c.trail.RequestID = uuid.NewString()
-		return nil
-	}
-	return CheckRequestID(c.trail.RequestID)
+	return nil
 }
 
 // refuse is the error of a call of which nothing was sent.
@@ -218,40 +220,22 @@ func (c *call) readBody() error {
 		go func() { // closing ends the read of a pipe; it may itself hang
 			c.req.Body.Close()
 		}()
-		return c.ctx.Err()
+		return nil // run sees that the time is over
 	}
 }
 
 func (c *call) fill() error {
 	defer c.req.Body.Close()
-	body, err := readStated(c.req.Body, c.req.ContentLength)
+	stated := c.req.ContentLength
+	if stated == 0 { // with a body: unknown
+		stated = -1
+	}
+	body, err := readStated(c.req.Body, stated, maxAnswer)
 	if err != nil {
 		return fmt.Errorf("reading the request's body: %w", err)
 	}
 	c.body = body
 	return nil
-}
-
-// readStated reads a body whose length is stated, or not if that is not positive.
-func readStated(r io.Reader, stated int64) (body []byte, err error) {
-	switch {
-	case stated <= 0:
-		return io.ReadAll(r)
-	case stated > maxAnswer: // not to be allocated on somebody's word
-		body, err = io.ReadAll(io.LimitReader(r, stated+1))
-	default:
-		body = make([]byte, stated+1) // one more, so that the read meets the end
-		var n int
-		n, err = io.ReadFull(r, body)
-		body = body[:n]
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			err = nil
-		}
-	}
-	if err == nil && int64(len(body)) != stated {
-		err = fmt.Errorf("its length is not the %d bytes that ContentLength says", stated)
-	}
-	return body, err
 }
 
 // hostState returns the memory of a configured origin. Origins that get one attempt and no region list need none.
