@@ -40,27 +40,6 @@ func readAnswer(resp *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// readStated reads a body whose length is stated, or negative if it is not. Up to trusted bytes are allocated on that word.
-func readStated(r io.Reader, stated, trusted int64) (body []byte, err error) {
-	switch {
-	case stated < 0:
-		return io.ReadAll(r)
-	case stated > trusted:
-		body, err = io.ReadAll(io.LimitReader(r, stated+1))
-	default:
-		body = make([]byte, stated+1) // one more, so that the read meets the end, after which net/http keeps the connection
-		var n int
-		n, err = io.ReadFull(r, body)
-		if body = body[:n]; int64(n) == stated && (err == io.EOF || err == io.ErrUnexpectedEOF) {
-			err = nil
-		}
-	}
-	if err == nil && int64(len(body)) != stated {
-		err = fmt.Errorf("its length is not the %d bytes that were stated", stated)
-	}
-	return body, err
-}
-
 // readRefusal reads the body of an error answer as far as it is worth it: 64 KiB, and little time where another attempt may
 // follow. What it got until then is good enough for an error's text.
 func (a *attempt) readRefusal(resp *http.Response) (body []byte, cut bool) {

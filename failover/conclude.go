@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -53,7 +52,7 @@ func (c *call) learn(r *result, v verdict) {
 		if cur, _ := c.host.list.get(now); cur != nil {
 			until = cur.fresh
 		}
-		if r.attempt.origin == c.home { // it is allowed again: nothing is to be remembered
+		if r.attempt.origin == c.configured { // it is allowed again: nothing is to be remembered
 			until = now
 		}
 		c.host.health.pin(r.attempt.origin, until)
@@ -66,14 +65,12 @@ func (c *call) learn(r *result, v verdict) {
 				worst = max(worst, f.blame)
 			}
 		}
-		c.host.health.report(c.home, c.first, r.attempt.origin, worst, c.probe, now)
+		c.host.health.report(c.configured, c.first, r.attempt.origin, worst, c.probe, now)
 	}
 	if answered && c.kind == projectHost && !c.t.noPrefetch && !c.t.off && !c.info.Off {
-		c.host.list.readAhead(now, c.readBehind)
+		c.host.list.readAhead(now, c.newRead)
 	}
 }
-
-func (c *call) readBehind() func(*listRead) { return c.t.readRegions(c.host, c.authHeader()) }
 
 func (c *call) giveUpProbe() {
 	if c.probe {
@@ -83,7 +80,7 @@ func (c *call) giveUpProbe() {
 
 // doubtStart tells health of a failure at a remembered origin that no other origin was asked after.
 func (c *call) doubtStart() {
-	if len(c.tried) == 1 && c.tried[0] != c.home {
+	if len(c.tried) == 1 && c.tried[0] != c.configured {
 		c.host.health.lost(c.tried[0])
 	}
 }
@@ -119,36 +116,24 @@ func (c *call) expired() error {
 }
 
 func (c *call) fail(err error) error {
-	e := &Error{Trail: c.trail, Op: c.name(), Host: c.home.host, Err: scrubError(err, c.token)}
+	e := &Error{Trail: c.trail, Op: c.name(), Host: c.configured.host, Err: scrubError(err, c.token)}
 	e.Attempts = slices.Clone(e.Attempts)
 	c.logFailure(textOf(e.Err))
 	return e
 }
+
+// unanswered is what is said of an attempt that the end of the call's time met.
+const unanswered = "no answer when the call ended"
 
 // closeTrail adds what is still running, and puts the trail in the order in which the attempts began. No attempt's record is
 // looked up after that.
 func (c *call) closeTrail(why error) {
 	for _, a := range c.live {
 		info := a.info
-		info.Duration, info.Err, info.Reason = time.Since(info.Start), why, "no answer when the call ended"
+		info.Duration, info.Err, info.Reason = time.Since(info.Start), why, unanswered
 		c.trail.Attempts = append(c.trail.Attempts, info)
 	}
 	slices.SortStableFunc(c.trail.Attempts, func(a, b Attempt) int { return a.Start.Compare(b.Start) })
-}
-
-// authHeader is the header of the call for a read of the region list. A WebSocket client may carry its token in the URL.
-func (c *call) authHeader() http.Header {
-	if c.req == nil {
-		return c.header
-	}
-	if c.req.Header.Get("Authorization") == "" {
-		if token := c.req.URL.Query().Get("access_token"); token != "" && c.pol.rtc {
-			h := c.req.Header.Clone()
-			h.Set("Authorization", "Bearer "+token)
-			return h
-		}
-	}
-	return c.req.Header
 }
 
 // redirectHost is where a redirect points, without the rest of the URL, which may hold anything.

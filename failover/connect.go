@@ -36,7 +36,7 @@ func (t *Transport) Connect(ctx context.Context, serverURL, token string, dial f
 	}
 	info := callOf(ctx)
 	kind := t.kindOf(o)
-	c := &call{t: t, caller: ctx, ctx: ctx, info: info, kind: kind, home: o, host: t.hostState(o, kind),
+	c := &call{t: t, caller: ctx, ctx: ctx, info: info, kind: kind, configured: o, host: t.hostState(o, kind),
 		pol: rtcPolicy(kind, t.off || info.Off), header: bearer(token), token: token, inline: true}
 	c.deadline, _ = ctx.Deadline()
 	c.try = func(a *attempt) *result {
@@ -117,7 +117,7 @@ func DialUntil(ctx context.Context, dial func(ctx context.Context, network, addr
 // Prepare returns nil and does nothing. Nor is a server without regions (404) an error, or an empty list: the next connection
 // begins at serverURL. So it does, whatever the list says, when failover is off.
 //
-// The error says that serverURL is none, that the Transport is closed, or that the list could not be read, now or within the last
+// The error says that serverURL is not a server URL, that the Transport is closed, or that the list could not be read, now or within the last
 // second; if ctx ends first it is ctx's error. It is no *Error and holds no token. Nothing was changed then, and a connection can
 // be made all the same.
 func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error {
@@ -132,7 +132,7 @@ func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error 
 	h := t.hostState(o, kind)
 	now := time.Now()
 	if cur, stale := h.list.get(now); cur == nil || stale {
-		read := h.list.need(now, t.readRegions(h, bearer(token)))
+		read := h.list.need(now, func() func(*listRead) { return t.readRegions(h, bearer(token)) })
 		if read == nil {
 			return fmt.Errorf("failover: the region list of %s could not be read a moment ago", o.host)
 		}

@@ -2,7 +2,6 @@ package failover
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -69,17 +68,17 @@ func (l *regionList) put(cur *listing) {
 	}
 }
 
-// need returns the read that a failing call waits for: the running one, else a new one that start begins; nil if one has just
-// failed.
-func (l *regionList) need(now time.Time, start func(*listRead)) *listRead {
+// need returns the read that a failing call waits for: the running one, else a new one; nil if one has just failed. newRead is called
+// where one begins, as in what follows.
+func (l *regionList) need(now time.Time, newRead func() func(*listRead)) *listRead {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.readSince(0, now, start)
+	return l.readSince(0, now, newRead)
 }
 
 // needNewer is need after a 451, which says that the list is wrong: what was read by a read that began before the answered
 // attempt did, in state seq, is dropped.
-func (l *regionList) needNewer(seq uint64, now time.Time, start func(*listRead)) *listRead {
+func (l *regionList) needNewer(seq uint64, now time.Time, newRead func() func(*listRead)) *listRead {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cur != nil && l.cur.seq <= seq {
@@ -88,11 +87,11 @@ func (l *regionList) needNewer(seq uint64, now time.Time, start func(*listRead))
 	if l.cur != nil && l.last != nil && l.last.listing == l.cur {
 		return l.last // read since by another call
 	}
-	return l.readSince(seq, now, start)
+	return l.readSince(seq, now, newRead)
 }
 
 // readSince is called with mu held.
-func (l *regionList) readSince(seq uint64, now time.Time, start func(*listRead)) *listRead {
+func (l *regionList) readSince(seq uint64, now time.Time, newRead func() func(*listRead)) *listRead {
 	if l.last != nil && l.last.seq > seq {
 		if !isDone(l.last.done) {
 			return l.last
@@ -101,18 +100,17 @@ func (l *regionList) readSince(seq uint64, now time.Time, start func(*listRead))
 			return nil
 		}
 	}
-	return l.begin(now, start)
+	return l.begin(now, newRead)
 }
 
-// readAhead begins a read that nobody waits for, if the list is missing or stale and the last read is long enough ago. start
-// is called only then.
-func (l *regionList) readAhead(now time.Time, start func() func(*listRead)) {
+// readAhead begins a read that nobody waits for, if the list is missing or stale and the last read is long enough ago.
+func (l *regionList) readAhead(now time.Time, newRead func() func(*listRead)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Before(l.ahead) || l.cur != nil && now.Before(l.cur.fresh) || l.last != nil && !isDone(l.last.done) {
 		return
 	}
-	l.begin(now, start())
+	l.begin(now, newRead)
 }
 
 func isDone(done <-chan struct{}) bool {
@@ -125,10 +123,10 @@ func isDone(done <-chan struct{}) bool {
 }
 
 // begin is called with mu held.
-func (l *regionList) begin(now time.Time, start func(*listRead)) *listRead {
+func (l *regionList) begin(now time.Time, newRead func() func(*listRead)) *listRead {
 	read := &listRead{seq: l.seq.Add(1), done: make(chan struct{})}
 	l.last, l.ahead = read, now.Add(aheadPause)
-	go start(read)
+	go newRead()(read)
 	return read
 }
 
@@ -145,6 +143,24 @@ func (l *regionList) finish(read *listRead, got *listing, err error) {
 	}
 	l.mu.Unlock()
 	close(read.done)
+}
+
+// newRead reads the list of the call's origin. The headers are copied when it is called, which is on the caller's goroutine.
+func (c *call) newRead() func(*listRead) { return c.t.readRegions(c.host, c.authHeader()) }
+
+// authHeader is the header of the call for a read of the region list. A WebSocket client may carry its token in the URL.
+func (c *call) authHeader() http.Header {
+	if c.req == nil {
+		return c.header
+	}
+	if c.req.Header.Get("Authorization") == "" {
+		if token := c.req.URL.Query().Get("access_token"); token != "" && c.pol.rtc {
+			h := c.req.Header.Clone()
+			h.Set("Authorization", "Bearer "+token)
+			return h
+		}
+	}
+	return c.req.Header
 }
 
 // readRegions reads the region list of h, detached from the call whose headers it borrows.
@@ -216,6 +232,3 @@ func listHeader(header http.Header) http.Header {
 	}
 	return h
 }
-
-// errClosed is why a Transport refuses calls after Close.
-var errClosed = errors.New("failover: the transport is closed")

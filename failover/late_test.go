@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -139,4 +140,32 @@ func TestExpiredWhileTheBodyIsRead(t *testing.T) {
 			t.Errorf("%#v; want it expired", err)
 		}
 	})
+}
+
+// OnAttempt hears of an attempt that the deadline met what the error says of it, and of one that was overtaken that it was not needed.
+func TestReasonOfAttemptsThatAreLeft(t *testing.T) {
+	for _, c := range []struct {
+		answer http.HandlerFunc
+		limit  time.Duration
+		want   string
+	}{
+		{hang, 2 * time.Second, "no answer when the call ended"},
+		{first(hang, ok), 20 * time.Second, "not needed any more"},
+	} {
+		inWorld(t, func(w *world) {
+			w.serve(cloud, c.answer)
+			reasons := make(chan string, 10)
+			rt := w.transport(failover.OnAttempt(func(_ context.Context, a failover.Attempt) {
+				if a.Err != nil {
+					reasons <- a.Reason
+				}
+			}))
+			r := w.post(within(w, c.limit), rt, cloud, failover.Call{Repeat: failover.Safe})
+			synctest.Wait()
+			close(reasons)
+			if got := <-reasons; !strings.HasPrefix(got, c.want) || r.err != nil && !strings.Contains(r.err.Error(), got) {
+				t.Errorf("%v: OnAttempt heard %q, want %q; the error is %v", c.limit, got, c.want, r.err)
+			}
+		})
+	}
 }

@@ -96,8 +96,8 @@ func (r *hostRules) trusted(configured, region origin) bool {
 	if configured.scheme == "https" && region.scheme != "https" {
 		return false
 	}
-	home, host := hostName(configured.host), hostName(region.host)
-	return host == home || cloudKind(home) == projectHost && cloudKind(host) == projectHost || r.opted.has(host)
+	own, host := hostName(configured.host), hostName(region.host)
+	return host == own || cloudKind(own) == projectHost && cloudKind(host) == projectHost || r.opted.has(host)
 }
 
 // Region is one entry of a region list, in the terms of LiveKit's RegionSettings.

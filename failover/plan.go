@@ -7,17 +7,17 @@ import (
 
 // start chooses where the first attempt goes.
 func (c *call) start() {
-	c.first = c.home
+	c.first = c.configured
 	switch {
 	case c.host == nil:
 	case c.pol.rtc:
 		if c.pol.attempts > 1 {
-			c.first = c.host.preparedOrigin(c.home)
+			c.first = c.host.preparedOrigin(c.configured)
 		}
 	default:
 		c.host.budget.call()
 		mayProbe := c.pol.repeat != Once && c.pol.attempts > 1 // a call that could not be repeated is not risked
-		c.first, c.probe = c.host.health.start(c.home, time.Now(), mayProbe)
+		c.first, c.probe = c.host.health.start(c.configured, time.Now(), mayProbe)
 	}
 }
 
@@ -34,11 +34,11 @@ func (c *call) planWith(list *listing) []origin {
 	var others []origin
 	switch {
 	case c.t.fixedFor(c.kind):
-		others = slices.DeleteFunc(slices.Clone(c.t.fixed), func(o origin) bool { return !c.t.rules.trusted(c.home, o) })
+		others = slices.DeleteFunc(slices.Clone(c.t.fixed), func(o origin) bool { return !c.t.rules.trusted(c.configured, o) })
 	case list != nil:
 		others = list.origins
 	}
-	return plan(c.home, c.first, others, c.pol.rtc)
+	return plan(c.configured, c.first, others, c.pol.rtc)
 }
 
 // plan orders the origins of a call: where it starts, then the others as listed. The configured origin comes before them,

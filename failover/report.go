@@ -47,5 +47,5 @@ func (c *call) logFailure(what string) {
 }
 
 func (c *call) logAttrs() []slog.Attr {
-	return []slog.Attr{slog.String("call", c.name()), slog.String("host", c.home.host), slog.String("request_id", c.trail.RequestID)}
+	return []slog.Attr{slog.String("call", c.name()), slog.String("host", c.configured.host), slog.String("request_id", c.trail.RequestID)}
 }

@@ -71,7 +71,7 @@ func replayedByNetHTTP(method string) bool {
 
 // discard keeps a request from being sent whose call has been reported as never sent.
 func (a *attempt) discard(info httptrace.GotConnInfo) {
-	a.body.Seek(0, io.SeekEnd) // a request without its body is none
+	a.body.Seek(0, io.SeekEnd) // net/http sends no request whose body is shorter than stated
 	if again := a.again.Load(); again != nil {
 		again.Seek(0, io.SeekEnd)
 	}

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +25,9 @@ type Transport struct {
 	mu    sync.RWMutex
 	hosts map[origin]*hostState
 }
+
+// errClosed is why a Transport refuses calls after Close.
+var errClosed = errors.New("failover: the transport is closed")
 
 // hostState is what is remembered of one configured origin.
 type hostState struct {
@@ -73,19 +73,19 @@ func New(next http.RoundTripper, opts ...Option) (*Transport, error) {
 
 // OriginsUnused says why the option Origins, or a URL of it, does nothing for calls to serverURL, and what helps: their host is
 // named neither there nor by Hosts, or the URL is http and serverURL https. It is empty if there is no such reason, or serverURL is
-// none. It is safe for concurrent use.
+// not a server URL. It is safe for concurrent use.
 func (t *Transport) OriginsUnused(serverURL string) (why string) {
-	home, err := parseOrigin(serverURL)
+	configured, err := parseOrigin(serverURL)
 	if err != nil || len(t.fixed) == 0 {
 		return ""
 	}
-	switch kind := t.kindOf(home); {
+	switch kind := t.kindOf(configured); {
 	case kind == foreignHost:
-		return fmt.Sprintf("calls to %s get one attempt: add failover.Hosts(%q)", home.host, hostName(home.host))
+		return fmt.Sprintf("calls to %s get one attempt: add failover.Hosts(%q)", configured.host, hostName(configured.host))
 	case t.fixedFor(kind):
 		for _, o := range t.fixed {
-			if !t.rules.trusted(home, o) {
-				return fmt.Sprintf("%s gets no calls that are made to %s, whose token would leave unencrypted: give it with https", o, home)
+			if !t.rules.trusted(configured, o) {
+				return fmt.Sprintf("%s gets no calls that are made to %s, whose token would leave unencrypted: give it with https", o, configured)
 			}
 		}
 	}
@@ -118,14 +118,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	kind := kindOfPath(req.URL.Path)
-	home, err := originOf(req.URL)
+	configured, err := originOf(req.URL)
 	if kind == otherPath || err != nil {
 		return t.carriers.base.rt.RoundTrip(req)
 	}
-	c := &call{t: t, caller: req.Context(), ctx: req.Context(), ownReq: *req, ownURL: *req.URL, info: callOf(req.Context()), home: home}
+	c := &call{t: t, caller: req.Context(), ctx: req.Context(), ownReq: *req, ownURL: *req.URL, info: callOf(req.Context()), configured: configured}
 	c.req, c.ownReq.URL = &c.ownReq, &c.ownURL
-	c.kind = t.kindOf(home)
-	c.host = t.hostState(home, c.kind)
+	c.kind = t.kindOf(configured)
+	c.host = t.hostState(configured, c.kind)
 	c.try = (*attempt).roundTrip
 	if kind == rtcPath {
 		c.pol = rtcPolicy(c.kind, t.off || c.info.Off)
@@ -198,46 +198,6 @@ func (c *call) refuse(err error) error {
 	return c.fail(err)
 }
 
-// readBody takes the request's body into memory, so that each attempt sends the same bytes, and an attempt that outlives the
-// call does not read from what the caller owns again by then.
-func (c *call) readBody() error {
-	if c.req.Body == nil || c.req.Body == http.NoBody {
-		return nil
-	}
-	if inMemory(c.req.Body) {
-		return c.fill()
-	}
-	done := make(chan error, 1)
-	go func() {
-		err := errEnded
-		defer func() { done <- err }()
-		err = c.fill()
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-c.ctx.Done():
-		go func() { // closing ends the read of a pipe; it may itself hang
-			c.req.Body.Close()
-		}()
-		return nil // run sees that the time is over
-	}
-}
-
-func (c *call) fill() error {
-	defer c.req.Body.Close()
-	stated := c.req.ContentLength
-	if stated == 0 { // with a body: unknown
-		stated = -1
-	}
-	body, err := readStated(c.req.Body, stated, maxAnswer)
-	if err != nil {
-		return fmt.Errorf("reading the request's body: %w", err)
-	}
-	c.body = body
-	return nil
-}
-
 // hostState returns the memory of a configured origin. Origins that get one attempt and no region list need none.
 func (t *Transport) hostState(o origin, kind hostKind) *hostState {
 	if kind == foreignHost {
@@ -254,63 +214,6 @@ func (t *Transport) hostState(o origin, kind hostKind) *hostState {
 	if h = t.hosts[o]; h == nil {
 		h = &hostState{origin: o}
 		t.hosts[o] = h
-	}
-	return h
-}
-
-// requestFor makes the request of one attempt: the caller's, sent to the attempt's origin. What stays behind is the caller's
-// body, and the Cancel channel that http.Client closes beside ending the context.
-func (c *call) requestFor(a *attempt, ctx context.Context) *http.Request {
-	req := http.Request{Method: c.req.Method, URL: c.req.URL, Host: c.req.Host, Header: c.headerFor(), Body: http.NoBody,
-		Proto: c.req.Proto, ProtoMajor: c.req.ProtoMajor, ProtoMinor: c.req.ProtoMinor, Close: c.req.Close}
-	if a.origin != c.home {
-		u := *c.req.URL
-		u.Scheme, u.Host = a.origin.scheme, a.origin.host
-		req.URL, req.Host = &u, ""
-	}
-	if len(c.body) > 0 {
-		a.body.Reset(c.body)
-		req.Body, req.GetBody, req.ContentLength = io.NopCloser(&a.body), a.rewind(), int64(len(c.body))
-	}
-	return req.WithContext(ctx)
-}
-
-// timeoutHeader tells a Twirp server how long its answer is of use, in milliseconds.
-const timeoutHeader = "X-Twirp-Timeout-Ms"
-
-// timeoutSlack keeps the server's clock from ending a call just before the client's own deadline does.
-const timeoutSlack = 250 * time.Millisecond
-
-// millis writes a duration as whole milliseconds, at least one.
-func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
-
-// headerFor returns the header of an attempt that begins now: a copy of the caller's, with the names that this package owns
-// replaced, in whatever spelling they came.
-func (c *call) headerFor() http.Header {
-	count := 2
-	for _, values := range c.req.Header {
-		count += len(values)
-	}
-	all := make([]string, 0, count) // of all names, to save allocations
-	h := make(http.Header, len(c.req.Header)+2)
-	set := func(name string, values ...string) {
-		from := len(all)
-		all = append(all, values...)
-		h[name] = all[from:len(all):len(all)]
-	}
-	for name, values := range c.req.Header {
-		switch {
-		case strings.EqualFold(name, "Idempotency-Key"), strings.EqualFold(name, "X-Idempotency-Key"):
-			// net/http re-sends requests with these names by itself. It looks for this spelling; servers do not care.
-			name = strings.ToLower(name)
-		case !c.pol.rtc && (strings.EqualFold(name, RequestIDHeader) || strings.EqualFold(name, timeoutHeader)):
-			continue
-		}
-		set(name, values...)
-	}
-	if !c.pol.rtc {
-		set(RequestIDHeader, c.trail.RequestID)
-		set(timeoutHeader, millis(time.Until(c.deadline)+timeoutSlack))
 	}
 	return h
 }
