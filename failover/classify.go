@@ -100,12 +100,17 @@ func classifyRTC(s seen) verdict {
 	switch {
 	case code == http.StatusSwitchingProtocols, code >= 200 && code < 300:
 		return verdict{step: stepDone, reason: "connected"}
-	case code == http.StatusForbidden, code == http.StatusUnavailableForLegalReasons:
+	case denies(code):
 		return verdict{step: stepRepeat, reason: statusReason(code) + ": the project may not use this region"}
 	case code == http.StatusRequestTimeout, code >= 500:
 		return verdict{step: stepRepeat, effect: true, reason: statusReason(code)}
 	}
 	return verdict{step: stepStop, reason: statusReason(code)}
+}
+
+// denies reports whether an RTC status says that the project may not use the region.
+func denies(status int) bool {
+	return status == http.StatusForbidden || status == http.StatusUnavailableForLegalReasons
 }
 
 // classifyFailure is the part that API and RTC attempts share: there is no whole answer.

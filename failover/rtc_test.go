@@ -231,6 +231,21 @@ func TestThirdRegionOfSixTakesIt(t *testing.T) {
 	})
 }
 
+// That a region may not be used is why the others were asked. It stays the error where none of them is to be had.
+func TestForbiddenStays(t *testing.T) {
+	bothWays(t, func(w *world, connect connector) {
+		w.six(func(i int) http.HandlerFunc {
+			if i == 2 {
+				return status(403)
+			}
+			return status(500)
+		})
+		if s, status, err := connect(w, context.Background(), w.transport(), project); s != nil || status != 403 {
+			w.t.Errorf("connected: %t; %d, %v", s != nil, status, err)
+		}
+	})
+}
+
 func TestForbiddenEverywhere(t *testing.T) {
 	bothWays(t, func(w *world, connect connector) {
 		sites := w.six(func(int) http.HandlerFunc { return status(403) })

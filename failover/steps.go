@@ -40,7 +40,7 @@ type call struct {
 	live    []*attempt
 	newest  *attempt
 	pending pending
-	last    *result // the newest failure
+	last    *result // the failure that stands
 	stood   string  // why no attempt may follow; empty while one may
 	failed  []failedAt
 	unknown bool // an attempt that is over may have taken effect
@@ -121,7 +121,9 @@ func (c *call) follow(r *result, v verdict) *result {
 	if v.step == stepDone || v.step == stepStop {
 		return r
 	}
-	c.last = r
+	if !c.pol.rtc || c.last == nil || !denies(c.last.seen.status) || denies(r.seen.status) { // which stays the error if all fail
+		c.last = r
+	}
 	if v.step == stepRepeat {
 		c.failed = append(c.failed, failedAt{a.origin, v.blame})
 	}
@@ -234,7 +236,7 @@ func (c *call) schedule() *result {
 	return nil
 }
 
-// stand ends the call with the newest failure, because no attempt may follow a. While another attempt is still running, its
+// stand ends the call with the failure that stands, because no attempt may follow a. While another attempt is still running, its
 // answer is waited for.
 func (c *call) stand(a *attempt, why string) *result {
 	c.pending, c.stood = pending{}, why
