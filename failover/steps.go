@@ -41,7 +41,7 @@ type call struct {
 	newest  *attempt
 	pending pending
 	last    *result // the failure that stands
-	stood   string  // why no attempt may follow; empty while one may
+	stood   string  // why no attempt may follow one that failed; empty while one may
 	failed  []failedAt
 	unknown bool // an attempt that is over may have taken effect
 
@@ -239,8 +239,9 @@ func (c *call) schedule() *result {
 // stand ends the call with the failure that stands, because no attempt may follow a. While another attempt is still running, its
 // answer is waited for.
 func (c *call) stand(a *attempt, why string) *result {
-	c.pending, c.stood = pending{}, why
-	if a.record > 0 {
+	c.pending = pending{}
+	if a.record > 0 { // else it is only slow, and what it comes to is yet to be looked at
+		c.stood = why
 		c.trail.Attempts[a.record-1].Reason += "; " + why
 	}
 	if len(c.live) > 0 {
