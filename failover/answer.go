@@ -51,8 +51,10 @@ func (a *attempt) readRefusal(resp *http.Response) (body []byte, cut bool) {
 	timer := time.AfterFunc(limit, func() { a.cancel(errDrained) })
 	defer timer.Stop()
 	var buf bytes.Buffer
-	_, err := buf.ReadFrom(io.LimitReader(resp.Body, maxRefusal))
-	return buf.Bytes(), err != nil
+	_, err := buf.ReadFrom(io.LimitReader(resp.Body, maxRefusal+1))
+	body = buf.Bytes()
+	cut = err != nil || len(body) > maxRefusal || resp.Header.Get("Content-Encoding") != "" // which nobody can read
+	return body[:min(len(body), maxRefusal)], cut
 }
 
 // sameType reports whether an answer has the media type of the request. Parameters such as a charset do not matter.

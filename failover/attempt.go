@@ -43,6 +43,10 @@ type attempt struct {
 	listSeq uint64 // the region list's state when the attempt began
 	record  int    // its place in the trail, from 1; owned by the loop
 	slow    bool   // its patience has run out; owned by the loop
+	given   bool   // its result was delivered, or given up; under the call's mu
+
+	endedFor error // why the loop ended its context, nil if it did not; owned by the loop
+	endedAt  time.Time
 
 	patience time.Duration // 0: it has all the time there is
 
@@ -141,21 +145,15 @@ func (a *attempt) getConn(string) {
 
 func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	a.reused.Store(info.Reused)
-	if !info.Reused { // what a connection speaks does not change, and asking it costs
+	if !info.Reused && !a.call.pol.rtc { // an upgrade has HTTP/1 for itself; what a connection speaks does not change, and asking it costs
 		a.call.t.carriers.http1.Store(!a.carrier.speaksHTTP2(info.Conn))
 	}
 	a.mu.Lock()
 	before := a.conn
 	a.conn = info.Conn
 	a.mu.Unlock()
-	// net/http sends a request without a body again, without asking for it. Where a user's middleware stands in between, it may
-	// have been that, which is no matter for calls that may be repeated.
-	if a.wrote.Load() && len(a.call.body) == 0 && a.carrier.speaksHTTP2(info.Conn) && (a.direct() || a.call.pol.repeat != Safe) {
-		cause := errUnclear
-		if before == info.Conn && a.direct() { // REFUSED_STREAM: after GOAWAY and PROTOCOL_ERROR it takes another connection
-			cause = errResend
-		}
-		a.cancel(cause)
+	if a.wrote.Load() && len(a.call.body) == 0 {
+		a.sentAgain(before, info.Conn)
 	}
 	a.reach.CompareAndSwap(reachUnknown, reachConnected)
 	if !a.reach.CompareAndSwap(reachWaiting, reachConnected) && a.reach.Load() == reachSealed {
@@ -163,14 +161,20 @@ func (a *attempt) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
+// end ends an attempt of an API call, whose call goes on.
+func (a *attempt) end(why error, now time.Time) {
+	a.endedFor, a.endedAt = why, now
+	a.cancel(why)
+}
+
 func (a *attempt) wroteHeaders() { a.wrote.Store(true) }
 
 // neverSent reports whether it is proven that nothing of the request left. Asked while the attempt is running, it seals it.
 func (a *attempt) neverSent(running bool) bool {
-	if !running {
-		return a.reach.Load() == reachWaiting && !a.wrote.Load()
+	if running && len(a.call.body) == 0 && !a.direct() || a.wrote.Load() {
+		return false
 	}
-	return (len(a.call.body) > 0 || a.direct()) && a.reach.CompareAndSwap(reachWaiting, reachSealed)
+	return a.reach.CompareAndSwap(reachWaiting, reachSealed) || a.reach.Load() == reachSealed
 }
 
 // direct reports whether nothing of a user's stands between the attempt and net/http.

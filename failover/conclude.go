@@ -46,7 +46,7 @@ func (c *call) learn(r *result, v verdict) {
 		if v.blame == blameAtOnce {
 			c.doubtStart()
 		}
-	case c.trail.Pinned > 0:
+	case c.trail.Pinned > 0 && c.sentAway:
 		c.giveUpProbe()
 		until := now.Add(defaultListAge)
 		if cur, _ := c.host.list.get(now); cur != nil {
@@ -66,6 +66,7 @@ func (c *call) learn(r *result, v verdict) {
 			}
 		}
 		c.host.health.report(c.configured, c.first, r.attempt.origin, worst, c.probe, now)
+		c.probe = false
 	}
 	if answered && c.kind == projectHost && !c.t.noPrefetch && !c.t.off && !c.info.Off {
 		c.host.list.readAhead(now, c.newRead)
@@ -74,6 +75,7 @@ func (c *call) learn(r *result, v verdict) {
 
 func (c *call) giveUpProbe() {
 	if c.probe {
+		c.probe = false
 		c.host.health.release(time.Now())
 	}
 }

@@ -30,6 +30,7 @@ type listing struct {
 // listRead is one read of a region list, for all who wait for it. Its results may be used once done is closed.
 type listRead struct {
 	seq     uint64
+	begun   time.Time
 	done    chan struct{}
 	listing *listing
 	err     error
@@ -42,6 +43,8 @@ type regionList struct {
 	mu     sync.Mutex
 	cur    *listing  // nil: none
 	last   *listRead // the newest read, running or done
+	before *listRead // the one before it
+	wrong  uint64    // what reads up to this one brought is not to be used, since a 451 said so
 	failed time.Time // when the newest read failed, if it did
 	ahead  time.Time // no read ahead of need before
 }
@@ -63,7 +66,7 @@ func (l *regionList) put(cur *listing) {
 	if cur.seq == 0 {
 		cur.seq = l.seq.Add(1)
 	}
-	if l.cur == nil || l.cur.seq <= cur.seq {
+	if cur.seq > l.wrong && (l.cur == nil || l.cur.seq <= cur.seq) {
 		l.cur = cur
 	}
 }
@@ -81,6 +84,7 @@ func (l *regionList) need(now time.Time, newRead func() func(*listRead)) *listRe
 func (l *regionList) needNewer(seq uint64, now time.Time, newRead func() func(*listRead)) *listRead {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.wrong = max(l.wrong, seq)
 	if l.cur != nil && l.cur.seq <= seq {
 		l.cur = nil
 	}
@@ -92,11 +96,11 @@ func (l *regionList) needNewer(seq uint64, now time.Time, newRead func() func(*l
 
 // readSince is called with mu held.
 func (l *regionList) readSince(seq uint64, now time.Time, newRead func() func(*listRead)) *listRead {
-	if l.last != nil && l.last.seq > seq {
-		if !isDone(l.last.done) {
-			return l.last
-		}
-		if l.last.err != nil && now.Sub(l.failed) < failedMemory {
+	if l.last != nil {
+		switch running := l.last.running(now); {
+		case running && (l.last.seq > seq || l.before != nil && l.before.running(now)):
+			return l.last // a second one beside it, not a third
+		case !running && isDone(l.last.done) && l.last.err != nil && now.Sub(l.failed) < failedMemory:
 			return nil
 		}
 	}
@@ -107,10 +111,15 @@ func (l *regionList) readSince(seq uint64, now time.Time, newRead func() func(*l
 func (l *regionList) readAhead(now time.Time, newRead func() func(*listRead)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Before(l.ahead) || l.cur != nil && now.Before(l.cur.fresh) || l.last != nil && !isDone(l.last.done) {
+	if now.Before(l.ahead) || l.cur != nil && now.Before(l.cur.fresh) || l.last != nil && l.last.running(now) {
 		return
 	}
 	l.begin(now, newRead)
+}
+
+// running reports whether a read may still come to something. A transport that does not look at its context may hold one for good.
+func (r *listRead) running(now time.Time) bool {
+	return !isDone(r.done) && now.Sub(r.begun) <= listTimeout+drainTime
 }
 
 func isDone(done <-chan struct{}) bool {
@@ -124,8 +133,8 @@ func isDone(done <-chan struct{}) bool {
 
 // begin is called with mu held.
 func (l *regionList) begin(now time.Time, newRead func() func(*listRead)) *listRead {
-	read := &listRead{seq: l.seq.Add(1), done: make(chan struct{})}
-	l.last, l.ahead = read, now.Add(aheadPause)
+	read := &listRead{seq: l.seq.Add(1), begun: now, done: make(chan struct{})}
+	l.before, l.last, l.ahead = l.last, read, now.Add(aheadPause)
 	go newRead()(read)
 	return read
 }

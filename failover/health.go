@@ -53,6 +53,7 @@ func (h *health) report(configured, started, answered origin, worst blame, probe
 		h.probing = false
 	}
 	if !h.pinned.IsZero() {
+		h.reportPinned(configured, started, answered, worst)
 		return
 	}
 	if answered == started {
@@ -90,6 +91,22 @@ func (h *health) report(configured, started, answered origin, worst blame, probe
 	if started == configured {
 		h.coolDown = min(max(2*h.coolDown, firstCoolDown), longestCoolDown)
 		h.probeAt = now.Add(h.coolDown)
+	}
+}
+
+// reportPinned is report while a 451 keeps calls away from the configured origin: of the allowed regions the one that answers is
+// home. Called with mu held.
+func (h *health) reportPinned(configured, started, answered origin, worst blame) {
+	switch {
+	case started != h.home: // a late report
+	case answered == started:
+		h.streak = 0
+	case answered == configured: // it is allowed again
+		h.reset()
+	case worst == blameSecond && h.streak == 0:
+		h.streak = 1
+	case worst != blameNone:
+		h.home, h.streak = answered, 0
 	}
 }
 

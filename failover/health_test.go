@@ -160,20 +160,37 @@ func TestLateReports(t *testing.T) {
 	}
 }
 
-// After a 451 the allowed region is home until the list is stale, whatever happens there.
+// After a 451 the allowed region is home until the list is stale, or another one that answers when it fails; the configured origin is
+// not probed.
 func TestPinnedHealth(t *testing.T) {
 	home, a, b := named("home"), named("a"), named("b")
 	var h health
 	h.report(home, home, b, blameAtOnce, false, noon) // an outage that the 451 ends
 	stale := noon.Add(time.Hour)
 	h.pin(a, stale)
-	for _, after := range []time.Duration{0, time.Minute, 10 * time.Minute, time.Hour - 1} {
-		if at, probe := h.start(home, noon.Add(after), true); at != a || probe {
+	starts := func(after time.Duration, want origin) {
+		t.Helper()
+		if at, probe := h.start(home, noon.Add(after), true); at != want || probe {
 			t.Errorf("%v after a 451, a call starts at %v, probe %t", after, at, probe)
 		}
-		h.report(home, a, b, blameAtOnce, false, noon.Add(after))
 		h.report(home, home, b, blameAtOnce, true, noon.Add(after)) // a probe from before
 		h.release(noon.Add(after))
+	}
+	starts(0, a)
+	starts(10*time.Minute, a)
+	h.report(home, a, b, blameSecond, false, noon)
+	h.report(home, a, a, blameNone, false, noon)
+	h.report(home, a, b, blameSecond, false, noon)
+	starts(11*time.Minute, a) // two failures of that kind, but not in a row
+	h.report(home, a, b, blameAtOnce, false, noon)
+	starts(12*time.Minute, b)
+	h.report(home, a, home, blameAtOnce, false, noon) // late
+	starts(time.Hour-1, b)
+	var allowed health
+	allowed.pin(a, stale)
+	allowed.report(home, a, home, blameAtOnce, false, noon)
+	if at, _ := allowed.start(home, noon, true); at != home {
+		t.Errorf("when the configured origin has answered, a call starts at %v", at)
 	}
 	if at, probe := h.start(home, stale, true); at != home || probe {
 		t.Errorf("when the list is stale, a call starts at %v, probe %t", at, probe)

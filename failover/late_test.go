@@ -1,10 +1,13 @@
 package failover_test
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -165,6 +168,63 @@ func TestReasonOfAttemptsThatAreLeft(t *testing.T) {
 			close(reasons)
 			if got := <-reasons; !strings.HasPrefix(got, c.want) || r.err != nil && !strings.Contains(r.err.Error(), got) {
 				t.Errorf("%v: OnAttempt heard %q, want %q; the error is %v", c.limit, got, c.want, r.err)
+			}
+		})
+	}
+}
+
+// A refusal that cannot be read is no proof either: one that is too long, or compressed by somebody on the way.
+func TestRefusalThatCannotBeRead(t *testing.T) {
+	refuse := func(padding int, zip bool) http.HandlerFunc {
+		return func(rw http.ResponseWriter, r *http.Request) {
+			text := fmt.Sprintf(`{"code":"unavailable","msg":"%s","meta":{"sip_status_code":"486","sip_status":"Busy here"}}`, strings.Repeat("x", padding))
+			rw.Header().Set("Content-Type", "application/json")
+			if zip {
+				rw.Header().Set("Content-Encoding", "gzip")
+			}
+			rw.WriteHeader(http.StatusServiceUnavailable)
+			if !zip {
+				io.WriteString(rw, text)
+				return
+			}
+			z := gzip.NewWriter(rw)
+			io.WriteString(z, text)
+			z.Close()
+		}
+	}
+	for _, scheme := range []string{"http://", "https://"} {
+		for _, c := range []struct {
+			padding   int
+			zip, raw  bool
+			mayDecode bool // net/http does
+		}{{0, false, false, false}, {64 << 10, false, false, false}, {70 << 10, false, false, false}, {0, true, false, true}, {0, true, true, false}} {
+			inWorld(t, func(w *world) {
+				w.client.DisableCompression = c.raw
+				s := w.secure().serve(cloud, refuse(c.padding, c.zip))
+				r := w.post(context.Background(), w.transport(), scheme+cloud, failover.Call{Repeat: failover.Once})
+				known := c.padding == 0 && (!c.zip || c.mayDecode)
+				if n := len(s.asked()); n != 1 || r.trail.OutcomeUnknown == known {
+					t.Errorf("%s %+v: the phone rang %d times, outcome unknown %t: %v", scheme, c, n, r.trail.OutcomeUnknown, r.err)
+				}
+			})
+		}
+	}
+}
+
+// A deadline that is too far away to be counted does not become none at all.
+func TestFarDeadline(t *testing.T) {
+	for _, year := range []int{2250, 2400, 9999} {
+		inWorld(t, func(w *world) {
+			s := w.serve(project, ok)
+			ctx, cancel := context.WithDeadline(context.Background(), time.Date(year, 12, 31, 0, 0, 0, 0, time.UTC))
+			defer cancel()
+			rt := w.transport(failover.WithoutPrefetch())
+			w.post(ctx, rt, project, failover.Call{})
+			w.post(context.Background(), rt, project, failover.Call{Floor: 1<<63 - 1})
+			for i, r := range s.asked() {
+				if ms, err := strconv.ParseInt(r.header.Get("X-Twirp-Timeout-Ms"), 10, 64); err != nil || ms < 24*time.Hour.Milliseconds() {
+					t.Errorf("%d, call %d: X-Twirp-Timeout-Ms %d, %v", year, i, ms, err)
+				}
 			}
 		})
 	}

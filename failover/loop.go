@@ -34,8 +34,13 @@ func (c *call) run() (*result, error) {
 		case <-read:
 			end = c.listed()
 		case <-due:
-			if c.ctx.Err() == nil { // no attempt begins after the end of the call
-				end = c.tick(time.Now())
+			now := time.Now()
+			switch wall := c.wall(); {
+			case c.ctx.Err() != nil: // no attempt begins after the end of the call
+			case !wall.IsZero() && !now.Before(wall):
+				return nil, c.expired()
+			default:
+				end = c.tick(now)
 			}
 		case <-done:
 			select {
@@ -113,13 +118,34 @@ func (c *call) complete(a *attempt, r *result) {
 func (c *call) deliver(a *attempt, r *result) {
 	c.complete(a, r)
 	c.mu.Lock()
-	over := c.over
-	if !over {
+	over, givenUp := c.over, a.given
+	if a.given = true; !over && !givenUp {
 		c.results <- r
 	}
 	c.mu.Unlock()
-	if over {
+	switch {
+	case givenUp: // and reported
+		if r.resp != nil {
+			r.resp.Body.Close()
+		}
+	case over:
 		c.lose(r)
+	}
+}
+
+// giveUp stands in for the result of an attempt that was ended and does not come back: closing a connection may take its time,
+// and a user's transport need not look at its context.
+func (c *call) giveUp(a *attempt) {
+	r := &result{attempt: a, info: a.info, err: errSlow, seen: seen{failure: failedSlow}}
+	if a.endedFor == errNoConnection && a.neverSent(true) {
+		r.err, r.seen.failure = errNoConnection, failedUnsent
+	}
+	r.info.Duration, r.info.Err = time.Since(a.info.Start), r.err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !a.given {
+		a.given = true
+		c.results <- r
 	}
 }
 
@@ -143,6 +169,7 @@ func (c *call) finish() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
+	c.giveUpProbe() // if a hook of the user's ended the call
 	if len(c.live) > 0 {
 		why := c.endedBy()
 		if why == nil {

@@ -56,7 +56,7 @@ func parseOrigin(raw string) (origin, error) {
 }
 
 func originOf(u *url.URL) (origin, error) {
-	o := origin{host: lowerASCII(u.Host)}
+	o := origin{host: strings.TrimSuffix(lowerASCII(u.Host), ":")}
 	switch u.Scheme { // url.Parse lower-cases it
 	case "http", "ws":
 		o.scheme, o.host = "http", strings.TrimSuffix(o.host, ":80")

@@ -16,6 +16,7 @@ func TestParseOrigin(t *testing.T) {
 		"wss://proj.livekit.cloud":          "https://proj.livekit.cloud",
 		"ws://sfu.example.com:7880":         "http://sfu.example.com:7880",
 		"https://proj.livekit.cloud:443":    "https://proj.livekit.cloud",
+		"https://proj.livekit.cloud:":       "https://proj.livekit.cloud",
 		"http://sfu.example.com:80/rtc":     "http://sfu.example.com",
 		"http://sfu.example.com:443":        "http://sfu.example.com:443",
 		"https://sfu.example.com:80":        "https://sfu.example.com:80",

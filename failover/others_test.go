@@ -3,6 +3,7 @@ package failover_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -129,3 +130,44 @@ func TestWrapThatGivesNothingLater(t *testing.T) {
 
 // broken takes a request and ends the connection.
 func broken(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+type typedError struct{ text string }
+
+func (e *typedError) Error() string { return e.text }
+
+// An error that is a nil pointer, beside an answer, is an error that says nothing.
+func TestTypedNilError(t *testing.T) {
+	rt, err := failover.New(roundTripper(func(*http.Request) (*http.Response, error) {
+		var e *typedError
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {protobuf}}, Body: http.NoBody}, e
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if resp, err := rt.RoundTrip(request(own, strings.NewReader("x"), 1)); err == nil || resp != nil {
+		t.Errorf("%v, %v", resp, err)
+	}
+}
+
+// A token that is opaque is known by the header that it is in, in any spelling.
+func TestOpaqueTokenInErrors(t *testing.T) {
+	const secret = "opaque-secret-token"
+	rt, err := failover.New(roundTripper(func(*http.Request) (*http.Response, error) {
+		return nil, errors.New("the proxy refuses " + secret)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	for _, header := range []http.Header{
+		{"Authorization": {"Bearer " + secret}}, {"authorization": {"Bearer " + secret}}, {"Authorization": {"Bearer  " + secret}},
+		{"Authorization": {"", "Bearer " + secret}}, {"AUTHORIZATION": {secret}},
+	} {
+		req := request(own, strings.NewReader("x"), 1)
+		req.Header = header
+		if _, err := rt.RoundTrip(req); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%q: %v", header, err)
+		}
+	}
+}

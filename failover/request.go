@@ -32,6 +32,9 @@ const timeoutHeader = "X-Twirp-Timeout-Ms"
 // timeoutSlack keeps the server's clock from ending a call just before the client's own deadline does.
 const timeoutSlack = 250 * time.Millisecond
 
+// farAhead is what a longer time counts as, so that no sum with it overflows.
+const farAhead = 365 * 24 * time.Hour
+
 // millis writes a duration as whole milliseconds, at least one.
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), 1), 10) }
 
@@ -61,7 +64,7 @@ func (c *call) headerFor() http.Header {
 	}
 	if !c.pol.rtc {
 		set(RequestIDHeader, c.trail.RequestID)
-		set(timeoutHeader, millis(time.Until(c.deadline)+timeoutSlack))
+		set(timeoutHeader, millis(min(time.Until(c.deadline), farAhead)+timeoutSlack))
 	}
 	return h
 }

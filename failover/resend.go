@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http/httptrace"
@@ -29,7 +30,7 @@ func (a *attempt) rewind() func() (io.ReadCloser, error) {
 // refused reports whether an error of net/http says that the server did not process the request.
 func refused(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
-		if why, ok := strings.CutPrefix(err.Error(), "http2: Transport: cannot retry err ["); ok {
+		if why, ok := strings.CutPrefix(fmt.Sprint(err), "http2: Transport: cannot retry err ["); ok {
 			why, _, _ = strings.Cut(why, "]")
 			return strings.HasSuffix(why, "; REFUSED_STREAM; received from peer") || strings.HasSuffix(why, " graceful shutdown GOAWAY")
 		}
@@ -49,6 +50,20 @@ func (a *attempt) getBody() (io.ReadCloser, error) {
 		return io.NopCloser(again), nil
 	}
 	return nil, errUnclear
+}
+
+// sentAgain keeps a request without a body, which net/http sends again without asking for it, from going out on conn after it did on
+// before. Where a user's middleware stands in between it may have been that, which is no matter for calls that may be repeated.
+func (a *attempt) sentAgain(before, conn net.Conn) {
+	switch http2 := a.carrier.speaksHTTP2(conn); {
+	case http2 && a.direct() && before == conn: // REFUSED_STREAM: after GOAWAY and PROTOCOL_ERROR it takes another connection
+		a.cancel(errResend)
+	case http2 && (a.direct() || a.call.pol.repeat != Safe):
+		a.cancel(errUnclear)
+	case !http2 && a.call.pol.repeat != Safe && replayedByNetHTTP(a.call.req.Method):
+		a.cancel(errUnclear)
+		conn.Close() // over HTTP/1 net/http does not look at the context before it writes
+	}
 }
 
 // askedBy names the function that called getBody.
@@ -76,7 +91,7 @@ func (a *attempt) discard(info httptrace.GotConnInfo) {
 		again.Seek(0, io.SeekEnd)
 	}
 	a.cancel(errLost) // over HTTP/2 net/http looks at the context before it writes, over HTTP/1 it does not
-	if len(a.call.body) == 0 && !a.carrier.speaksHTTP2(info.Conn) && (!info.Reused || info.WasIdle) {
+	if (len(a.call.body) == 0 || !a.direct()) && !a.carrier.speaksHTTP2(info.Conn) && (!info.Reused || info.WasIdle) {
 		info.Conn.Close()
 	}
 }

@@ -240,3 +240,49 @@ func hangUp(_ http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	panic(http.ErrAbortHandler)
 }
+
+// A request without a body whose method net/http sends again by itself, over HTTP/1 too, goes out once.
+func TestMethodsThatNetHTTPReplays(t *testing.T) {
+	for _, name := range []string{"GET", "HEAD", "OPTIONS", "POST"} {
+		for _, host := range []string{own, project} {
+			inWorld(t, func(w *world) {
+				s := w.serve(host, first(ok, broken, ok))
+				rt := w.transport(failover.WithoutPrefetch())
+				known(w, rt, host)
+				ctx := failover.WithCall(context.Background(), &failover.Call{Repeat: failover.Once})
+				_, err := rt.RoundTrip(must(http.NewRequestWithContext(ctx, name, "http://"+host+method, nil)))
+				if n := len(s.asked()) - 1; n != 1 || err == nil {
+					t.Errorf("%s %s: %d requests, %v", name, host, n, err)
+				}
+			})
+		}
+	}
+}
+
+// An upgrade has a connection with HTTP/1 for itself, which says nothing of those of the calls.
+func TestRefusedStreamAfterAnUpgrade(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.client.ForceAttemptHTTP2 = true
+		w.serveH2(cloud, func(c *h2conn, stream uint32, n int) {
+			if n == 2 {
+				c.reset(stream, codeRefused)
+				return
+			}
+			c.answer(stream, "served")
+		})
+		w.serve(project, upgraded)
+		rt := w.transport()
+		once := failover.Call{Repeat: failover.Once}
+		if r := w.post(context.Background(), rt, "https://"+cloud, once); r.status != http.StatusOK {
+			t.Fatal(r.err)
+		}
+		resp, err := rt.RoundTrip(upgradeRequest(context.Background(), "https://"+project+join))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if r := w.post(context.Background(), rt, "https://"+cloud, once); r.status != http.StatusOK {
+			t.Errorf("%d, %v: refused unprocessed, and not repeated", r.status, r.err)
+		}
+	})
+}

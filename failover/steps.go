@@ -34,16 +34,17 @@ type call struct {
 	first      origin // where the first attempt goes
 	probe      bool   // the first attempt tries the configured origin for all
 
-	tried   []origin
-	made    int  // attempts begun, 451 steps left out
-	paid    bool // the next repeat has its token of the retry budget
-	live    []*attempt
-	newest  *attempt
-	pending pending
-	last    *result // the failure that stands
-	stood   string  // why no attempt may follow one that failed; empty while one may
-	failed  []failedAt
-	unknown bool // an attempt that is over may have taken effect
+	tried    []origin
+	made     int  // attempts begun, 451 steps left out
+	sentAway bool // a 451 came from where the call started
+	paid     bool // the next repeat has its token of the retry budget
+	live     []*attempt
+	newest   *attempt
+	pending  pending
+	last     *result // the failure that stands
+	stood    string  // why no attempt may follow one that failed; empty while one may
+	failed   []failedAt
+	unknown  bool // an attempt that is over may have taken effect
 
 	trail    Trail
 	timer    *time.Timer // nil until something is to become due
@@ -174,6 +175,7 @@ func (c *call) elsewhere(a *attempt, v verdict, r *result) *result {
 	if c.trail.Pinned >= maxPinned {
 		return c.stand(a, "the project was sent elsewhere too often")
 	}
+	c.sentAway = c.sentAway || a.origin == c.first
 	c.pending = pending{set: true, verdict: v, of: a, retry: r}
 	if c.t.staticPlan(c.kind) {
 		return c.choose(nil)
@@ -265,12 +267,22 @@ func (c *call) tick(now time.Time) *result {
 		return nil
 	}
 	a := c.newest
-	if c.pol.rtc || !slices.Contains(c.live, a) {
+	if !slices.Contains(c.live, a) {
+		return nil
+	}
+	if at := c.gone(a); !at.IsZero() {
+		if !now.Before(at) {
+			c.giveUp(a)
+		}
+		return nil
+	}
+	if c.pol.rtc {
 		return nil
 	}
 	age := now.Sub(a.info.Start)
 	if age >= dialLimit && a.waiting() {
-		a.cancel(errNoConnection)
+		a.end(errNoConnection, now)
+		return nil
 	}
 	if a.patience == 0 || age < a.patience || a.slow {
 		return nil
@@ -284,7 +296,7 @@ func (c *call) tick(now time.Time) *result {
 		// The answer that it might still give is lost: only for an attempt that is sure to follow.
 		if c.left() > c.mostBefore(now) && c.host.budget.take(now) {
 			c.paid = true
-			a.cancel(errSlow)
+			a.end(errSlow, now)
 		}
 		return nil
 	}
@@ -318,13 +330,25 @@ func (c *call) arm() <-chan time.Time {
 	return c.timer.C
 }
 
+// due is the next moment at which there is something to do; zero if there is none.
 func (c *call) due() time.Time {
+	next := c.nextStep()
+	if wall := c.wall(); !wall.IsZero() && (next.IsZero() || wall.Before(next)) {
+		return wall
+	}
+	return next
+}
+
+func (c *call) nextStep() time.Time {
 	if c.pending.set {
 		return c.pending.until
 	}
 	a := c.newest
-	if c.pol.rtc || !slices.Contains(c.live, a) {
+	if !slices.Contains(c.live, a) {
 		return time.Time{}
+	}
+	if at := c.gone(a); !at.IsZero() || c.pol.rtc {
+		return at
 	}
 	now := time.Now()
 	dial := a.info.Start.Add(dialLimit)
@@ -335,4 +359,27 @@ func (c *call) due() time.Time {
 		return a.info.Start.Add(a.patience)
 	}
 	return time.Time{}
+}
+
+// gone is when an attempt whose context was ended is not waited for any longer; zero if it was not ended.
+func (c *call) gone(a *attempt) time.Time {
+	switch {
+	case c.inline:
+	case c.pol.rtc:
+		return a.info.Start.Add(c.pol.limit + drainTime)
+	case a.endedFor != nil:
+		return a.endedAt.Add(drainTime)
+	}
+	return time.Time{}
+}
+
+// wallSlack is how long a context may take to end at its deadline.
+const wallSlack = 50 * time.Millisecond
+
+// wall is when the call ends though its context does not, which is of the caller's own type then; zero if never.
+func (c *call) wall() time.Time {
+	if c.inline || c.deadline.IsZero() {
+		return time.Time{}
+	}
+	return c.deadline.Add(wallSlack)
 }

@@ -62,7 +62,7 @@ func scrubError(err error, token string) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	text := fmt.Sprint(err) // which survives one that is a nil pointer
 	clean := text
 	if len(token) >= 8 { // less is no secret, and may be part of any word
 		clean = strings.ReplaceAll(clean, token, "[token]")
@@ -73,11 +73,18 @@ func scrubError(err error, token string) error {
 	return err
 }
 
-// tokenIn is the token that a header carries.
+// tokenIn is the token that a header carries, in whatever spelling of its name.
 func tokenIn(header http.Header) string {
 	value := header.Get("Authorization")
+	if value == "" {
+		for name, values := range header {
+			if strings.EqualFold(name, "Authorization") {
+				value = strings.Join(values, "")
+			}
+		}
+	}
 	if _, token, ok := strings.Cut(value, " "); ok {
-		return token
+		return strings.TrimSpace(token)
 	}
 	return value
 }

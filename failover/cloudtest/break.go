@@ -21,6 +21,9 @@ type Break struct {
 	dialErr error // nil: a dial hangs
 	undo    func()
 
+	starting sync.Mutex // begin and undo, one after the other
+	begun    bool
+
 	later, lasts time.Duration
 	over         chan struct{} // closed by Clear
 
@@ -126,6 +129,8 @@ func (b *Break) put(begin func()) *Break {
 	b.host.breaks = append(b.host.breaks, b)
 	b.host.mu.Unlock()
 	start := func() {
+		b.starting.Lock()
+		defer b.starting.Unlock()
 		b.mu.Lock()
 		if b.cleared {
 			b.mu.Unlock()
@@ -136,7 +141,7 @@ func (b *Break) put(begin func()) *Break {
 			b.timers = append(b.timers, time.AfterFunc(b.lasts, b.Clear))
 		}
 		b.mu.Unlock()
-		if begin != nil {
+		if b.begun = true; begin != nil {
 			begin()
 		}
 	}
@@ -165,7 +170,9 @@ func (b *Break) Clear() {
 	close(b.over)
 	b.mu.Unlock()
 	b.host.forget(b)
-	if b.undo != nil {
+	b.starting.Lock()
+	defer b.starting.Unlock()
+	if b.undo != nil && b.begun {
 		b.undo()
 	}
 }

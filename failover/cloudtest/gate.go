@@ -19,7 +19,7 @@ type gate struct {
 
 	mu      sync.Mutex
 	changed sync.Cond
-	frozen  bool
+	frozen  int // by so many faults
 	closed  bool
 	held    []byte // written while frozen
 	came    []byte // read from the peer while frozen
@@ -55,7 +55,7 @@ func (g *gate) Read(p []byte) (int, error) {
 func (g *gate) keep(p []byte, err error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.frozen || g.closed || len(p) == 0 && os.IsTimeout(err) {
+	if g.frozen == 0 || g.closed || len(p) == 0 && os.IsTimeout(err) {
 		return false
 	}
 	g.came, g.cameErr = append(g.came, p...), err
@@ -74,11 +74,11 @@ func (g *gate) stored(p []byte) (n int, err error, ok bool) {
 			return 0, nil, false
 		case g.reader.passed():
 			return 0, g.opError("read", os.ErrDeadlineExceeded), true
-		case !g.frozen && len(g.came) > 0:
+		case g.frozen == 0 && len(g.came) > 0:
 			n = copy(p, g.came)
 			g.came = g.came[n:]
 			return n, nil, true
-		case !g.frozen:
+		case g.frozen == 0:
 			return 0, g.cameErr, true
 		}
 		g.changed.Wait()
@@ -95,7 +95,7 @@ func (g *gate) Write(p []byte) (n int, err error) {
 		case g.closed:
 			g.mu.Unlock()
 			return n, g.opError("write", net.ErrClosed)
-		case !g.frozen && len(g.held) == 0:
+		case g.frozen == 0 && len(g.held) == 0:
 			g.mu.Unlock()
 			m, err := g.Conn.Write(p)
 			return n + m, err
@@ -116,17 +116,16 @@ func (g *gate) Write(p []byte) (n int, err error) {
 func (g *gate) freeze() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.frozen = true
+	g.frozen++
 }
 
 // thaw lets everything pass that was held back.
 func (g *gate) thaw() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !g.frozen {
+	if g.frozen--; g.frozen > 0 {
 		return
 	}
-	g.frozen = false
 	for len(g.held) > 0 && !g.closed {
 		held := g.held
 		g.mu.Unlock()

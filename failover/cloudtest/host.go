@@ -108,7 +108,12 @@ func (h *Host) Name() string { return h.name }
 func (h *Host) RegionName() string { return h.region }
 
 // URL returns where the host is reached: "https://demo.livekit.cloud".
-func (h *Host) URL() string { return h.cloud.scheme() + "://" + h.name }
+func (h *Host) URL() string {
+	if strings.Contains(h.name, ":") { // IPv6
+		return h.cloud.scheme() + "://[" + h.name + "]"
+	}
+	return h.cloud.scheme() + "://" + h.name
+}
 
 // String returns the host's name.
 func (h *Host) String() string { return h.name }
