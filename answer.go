@@ -20,8 +20,11 @@ func answerError(resp *http.Response, out *outgoing) *Error {
 		return nil
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	e := readError(resp.StatusCode, resp.Header.Get("Content-Type"), []byte(out.hide(string(body)))).withTrail(&out.trail)
+	e := readError(resp.StatusCode, out.hide(resp.Header.Get("Content-Type")), []byte(out.hide(string(body))), out.hide).withTrail(&out.trail)
 	e.HTTPStatus = resp.StatusCode
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 { // a 203 of protobuf, say, which the failover layer takes for the result
+		e.OutcomeUnknown = true
+	}
 	return e
 }
 
@@ -37,7 +40,7 @@ func isProtobuf(contentType string) bool {
 
 // readError reads the body of an error: Twirp's JSON, a gateway's JSON, or text that is not ours. Each field is read for itself: a
 // strange "meta" must not cost the code.
-func readError(status int, contentType string, body []byte) *Error {
+func readError(status int, contentType string, body []byte, hide func(string) string) *Error {
 	if status >= 200 && status < 300 {
 		return &Error{code: twirp.Internal, msg: fmt.Sprintf("status %d with type %q instead of protobuf: %s",
 			status, failover.Line(contentType, maxExcerpt), excerpt(body))}
@@ -46,7 +49,7 @@ func readError(status int, contentType string, body []byte) *Error {
 	e := &Error{code: twirp.ErrorCode(textOf(fields["code"]))}
 	for _, name := range [...]string{"msg", "message", "error"} {
 		if e.msg == "" {
-			e.msg = failover.Line(textOf(fields[name]), maxText)
+			e.msg = failover.Line(hide(textOf(fields[name])), maxText)
 		}
 	}
 	if e.msg == "" {
@@ -61,7 +64,7 @@ func readError(status int, contentType string, body []byte) *Error {
 	if meta := fieldsOf(fields["meta"]); len(meta) > 0 {
 		e.meta = make(map[string]string, len(meta))
 		for key, value := range meta {
-			e.meta[failover.Line(key, maxText)] = failover.Line(textOf(value), maxText)
+			e.meta[failover.Line(hide(key), maxText)] = failover.Line(hide(textOf(value)), maxText)
 		}
 	}
 	return e

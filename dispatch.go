@@ -35,7 +35,7 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 // is made with the agent in it, which starts that agent alone: a plain CreateDispatch into a new room also starts the workers
 // that have no name. In a room that exists the dispatch is created unless it is found. A creation whose outcome is unknown is
 // looked up, and sent again with the same request id only if it did not happen: on LiveKit Cloud, which knows the id again, after
-// looks of 1.5 s; elsewhere after the creation's 5 s, for which a server may still be at work on it.
+// looks of 1.5 s; elsewhere, or if it was to make the room, after the creation's 5 s, for which a server may still be at work on it.
 //
 // # What success means
 //
@@ -61,8 +61,8 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // They are *Error, or wrap one and [ErrCannotTell]. A look-up that is refused (unauthenticated, permission_denied) comes back as
 // it is: calling again would not help, and it does not mean that there is no agent either. OutcomeUnknown says whether a dispatch
-// may have been created. The code failed_precondition says that the caller's request id belongs to a dispatch that is over: take a
-// new id.
+// may have been created. The code failed_precondition says that the caller's request id belongs to a dispatch that is over, or
+// of another agent: take a new id.
 //
 // The time is the context's. Without a deadline each call beneath has its own, and four rounds are the most: where nobody answers,
 // EnsureDispatch gives up after two minutes on LiveKit Cloud, and after 40 s on a server that gets one attempt a call.
@@ -84,8 +84,9 @@ func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDis
 	if err := ctx.Err(); err != nil {
 		return nil, false, contextError(err, &outgoing{}).named(ensureName)
 	}
+	req = proto.CloneOf(req) // the flight may outlast this call, after which req is the caller's again
 	f := c.flights.join(ctx, flightKey{req.GetRoom(), req.GetAgentName(), req.GetDeployment()}, func(ctx context.Context, f *flight) {
-		e := ensuring{c: c, req: proto.CloneOf(req), flight: f}
+		e := ensuring{c: c, req: req, flight: f}
 		f.dispatch, f.created, f.err = e.run(ctx)
 	})
 	select {
@@ -121,6 +122,7 @@ type ensuring struct {
 	fresh   bool            // the room was made by this flight, or another caller made it at the same time
 	unknown error           // the newest creation whose outcome is unknown
 	settled time.Time       // when a server that would not know it again works on it no more
+	late    time.Time       // when no server works on a CreateDispatch any more: until then it may land in a room that is made anew
 	over    map[string]bool // dispatches that were over before anything was created
 }
 
@@ -170,6 +172,14 @@ func (e *ensuring) round(ctx context.Context) (d *livekit.AgentDispatch, created
 	if err != nil {
 		return nil, false, cannotTell(err)
 	}
+	if !exists && time.Now().Before(e.late) { // somebody deleted the room meanwhile
+		if err := pause(ctx, time.Until(e.late)); err != nil {
+			return nil, false, contextError(err, &outgoing{}).named(ensureName)
+		}
+		if exists, err = e.c.roomExists(ctx, e.req.GetRoom()); err != nil {
+			return nil, false, cannotTell(err)
+		}
+	}
 	if !exists {
 		if err := e.createRoom(ctx); err != nil {
 			return nil, false, err
@@ -210,7 +220,7 @@ func (c *Client) roomExists(ctx context.Context, name string) (bool, error) {
 // createRoom makes the room with the agent in it. If another caller was faster, that changes nothing in the other's room, and
 // the look that follows tells.
 func (e *ensuring) createRoom(ctx context.Context) error {
-	_, err := e.creating(ctx, func(ctx context.Context) (*livekit.AgentDispatch, error) {
+	_, err := e.creating(ctx, true, func(ctx context.Context) (*livekit.AgentDispatch, error) {
 		req := proto.CloneOf(e.req) // interceptors may change what they are given
 		_, err := e.c.Room.CreateRoom(ctx, &livekit.CreateRoomRequest{
 			Name: req.GetRoom(),
@@ -258,10 +268,19 @@ func (e *ensuring) find(ctx context.Context) (*livekit.AgentDispatch, error) {
 // A server that knows the caller's request id from an earlier call answers with the dispatch of that time. If that is over, there
 // is no agent, and this id cannot bring one.
 func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
-	return e.creating(ctx, func(ctx context.Context) (*livekit.AgentDispatch, error) {
+	return e.creating(ctx, false, func(ctx context.Context) (*livekit.AgentDispatch, error) {
 		d, err := e.c.AgentDispatch.CreateDispatch(sentOnce(ctx), proto.CloneOf(e.req)) // see createRoom
-		if err == nil && e.unknown == nil && !isLive(d) {
-			id, _ := requestID(ctx)
+		id, _ := requestID(ctx)
+		switch {
+		case err != nil:
+		case d.GetId() == "":
+			lost := localError(twirp.Internal, "the server's answer holds no dispatch", nil).named(ensureName)
+			lost.OutcomeUnknown = true
+			return nil, lost
+		case d.GetAgentName() != "" && d.GetAgentName() != e.req.GetAgentName():
+			return nil, localError(twirp.FailedPrecondition, fmt.Sprintf("request id %q belongs to dispatch %s of another agent, %q: take a new"+
+				" request id for each dispatch", id, d.GetId(), d.GetAgentName()), nil).named(ensureName)
+		case !isLive(d) && (e.unknown == nil || e.over[d.GetId()] || d.GetState().GetDeletedAt() != 0):
 			return nil, localError(twirp.FailedPrecondition, fmt.Sprintf("request id %q belongs to dispatch %s, which was deleted or whose"+
 				" jobs have ended: take a new request id for a new dispatch", id, d.GetId()), nil).named(ensureName)
 		}
@@ -270,7 +289,7 @@ func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
 }
 
 // creating runs one creation, and keeps in mind whether it may have happened although it failed.
-func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*livekit.AgentDispatch, error)) (
+func (e *ensuring) creating(ctx context.Context, room bool, do func(context.Context) (*livekit.AgentDispatch, error)) (
 	*livekit.AgentDispatch, error) {
 	limited, cancel := context.WithTimeout(ctx, createTime)
 	defer cancel()
@@ -284,8 +303,11 @@ func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*live
 	case err == nil: // it stays set: a caller that leaves now must not hear that nothing was made
 	case errors.As(err, &failed) && failed.OutcomeUnknown:
 		e.unknown = err
-		if !e.c.dedups {
+		if room || !e.c.dedups { // no server knows the agent of a CreateRoom again by the id of a CreateDispatch
 			e.settled = until.Add(outlives)
+		}
+		if !room {
+			e.late = until.Add(outlives)
 		}
 	case e.unknown == nil && !e.fresh: // a room that this flight made has the agent already
 		e.flight.creating.Store(false)
@@ -297,8 +319,8 @@ func (e *ensuring) creating(ctx context.Context, do func(context.Context) (*live
 // unknown.
 func worthAnotherLook(err error) bool {
 	var failed *Error
-	if !errors.As(err, &failed) || isHopeless(err) || failed.Code() == twirp.Canceled {
-		return false
+	if !errors.As(err, &failed) || isHopeless(err) || failed.Code() == twirp.Canceled && errors.Is(err, context.Canceled) {
+		return false // the flight was given up; a server's own "canceled" says no more than its deadline_exceeded
 	}
 	return failed.OutcomeUnknown || errors.Is(err, ErrCannotTell)
 }

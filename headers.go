@@ -23,7 +23,7 @@ func (c *Client) setHeader(req *http.Request, authorization []string) {
 			delete(req.Header, name)
 		case canonical != name:
 			delete(req.Header, name)
-			req.Header[canonical] = values
+			req.Header[canonical] = slices.Concat(req.Header[canonical], values) // another spelling may be there
 		}
 	}
 	for name, values := range c.header {

@@ -68,6 +68,18 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	if isSentOnce(ctx) {
 		out.call.Repeat, out.call.Overtake = failover.Once, false
 	}
+	token, err := c.creds.Token(ctx, claims)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, contextError(ctx.Err(), out)
+	case errors.Is(err, auth.ErrInvalidClaim), errors.Is(err, auth.ErrTokenTooLong): // because of what the request says
+		return nil, localError(twirp.InvalidArgument, "no token: "+failover.Line(err.Error(), maxText), err)
+	case err != nil:
+		return nil, localError(twirp.Unauthenticated, "no token: "+failover.Line(err.Error(), maxText), err)
+	}
+	if out.bearer, err = c.bearers.of(token); err != nil {
+		return nil, localError(twirp.Unauthenticated, err.Error(), nil)
+	}
 	if id, ok := requestID(ctx); ok && m.repeat != failover.Safe {
 		if err := c.ids.use(id, name, req); err != nil {
 			return nil, localError(twirp.InvalidArgument, err.Error(), nil)
@@ -86,18 +98,6 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 			out.call.RequestID = uuid.NewString()
 		}
 		req = withNonce(data, out.call.RequestID)
-	}
-	token, err := c.creds.Token(ctx, claims)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil, contextError(ctx.Err(), out)
-	case errors.Is(err, auth.ErrInvalidClaim), errors.Is(err, auth.ErrTokenTooLong): // because of what the request says
-		return nil, localError(twirp.InvalidArgument, "no token: "+failover.Line(err.Error(), maxText), err)
-	case err != nil:
-		return nil, localError(twirp.Unauthenticated, "no token: "+failover.Line(err.Error(), maxText), err)
-	}
-	if out.bearer, err = c.bearers.of(token); err != nil {
-		return nil, localError(twirp.Unauthenticated, err.Error(), nil)
 	}
 	return req, nil
 }

@@ -100,3 +100,113 @@ func wantGone(t *testing.T, client *lkrpc.Client, room, id string) {
 		t.Errorf("%s in %s: %v after %v, want ErrDispatchGone before the time is up", id, room, err, took)
 	}
 }
+
+// A room that is deleted while a creation of unknown outcome is still at work is made anew only after that: what comes late would land
+// in the new room, beside its agent.
+func TestRoomDeletedWhileACreationIsLate(t *testing.T) {
+	for _, host := range []string{"", "sfu.example.com"} {
+		var opts []cloudtest.Option
+		if host != "" {
+			opts = append(opts, cloudtest.WithoutDedup())
+		}
+		inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+			other := clientOf(t, cloud, cloud.Region(1).URL())
+			defer other.Close()
+			home := cloud.Region(0)
+			if host != "" {
+				home, client = hostOf(t, cloud, host)
+				defer client.Close()
+			}
+			makeRoom(t, other)
+			home.Break(cloudtest.Answer(func(w http.ResponseWriter, r *http.Request) {
+				ctx := lkrpc.WithRequestID(background, r.Header.Get("X-Livekit-Request-Id"))
+				time.AfterFunc(200*time.Millisecond, func() {
+					if _, err := other.Room.DeleteRoom(background, &livekit.DeleteRoomRequest{Room: support.Room}); err != nil {
+						t.Error(err)
+					}
+				})
+				time.AfterFunc(3*time.Second, func() { other.AgentDispatch.CreateDispatch(ctx, support) })
+				w.WriteHeader(http.StatusBadGateway)
+			}), cloudtest.On(createDispatch), cloudtest.Times(1))
+			_, created, err := client.EnsureDispatch(background, support)
+			<-time.After(10 * time.Second)
+			if n := len(dispatched(cloud)); n != 1 || err != nil {
+				t.Errorf("host %q: created %v, %v, and there are %d agents", host, created, err, n)
+			}
+		}, opts...)
+	}
+}
+
+// hostOf adds a host that is not LiveKit's, and returns a client of it.
+func hostOf(t *testing.T, cloud *cloudtest.Cloud, name string) (*cloudtest.Host, *lkrpc.Client) {
+	t.Helper()
+	h, err := cloud.AddHost(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, clientOf(t, cloud, h.URL())
+}
+
+// No id makes a CreateDispatch the same as the agent of a CreateRoom whose outcome is unknown, on the Cloud neither.
+func TestRoomWhoseAgentComesLate(t *testing.T) {
+	for _, host := range []string{"", "sfu.example.com"} {
+		inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+			regions := cloud.Regions()
+			_, other := hostOf(t, cloud, "back.example.com")
+			defer other.Close()
+			if host != "" {
+				var home *cloudtest.Host
+				home, client = hostOf(t, cloud, host)
+				defer client.Close()
+				regions = append(regions, home)
+			}
+			for _, h := range regions {
+				h.Break(cloudtest.Status(http.StatusBadGateway, nil, ""), cloudtest.On(createRoom))
+			}
+			time.AfterFunc(700*time.Millisecond, func() {
+				room := &livekit.CreateRoomRequest{Name: support.Room, Agents: []*livekit.RoomAgentDispatch{{AgentName: "another"}}}
+				if _, err := other.Room.CreateRoom(background, room); err != nil {
+					t.Error(err)
+				}
+			})
+			time.AfterFunc(4*time.Second, func() {
+				if _, err := other.AgentDispatch.CreateDispatch(background, support); err != nil {
+					t.Error(err)
+				}
+			})
+			_, created, err := client.EnsureDispatch(background, support)
+			<-time.After(10 * time.Second)
+			if n := len(dispatched(cloud)); n != 1 || err != nil {
+				t.Errorf("host %q: created %v, %v, and there are %d agents", host, created, err, n)
+			}
+		})
+	}
+}
+
+// A request that is lost takes one poll, not the wait.
+func TestWaitForAgentWithALostPoll(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, _ *lkrpc.Client) {
+		home, client := hostOf(t, cloud, "sfu.example.com")
+		defer client.Close()
+		defer cloud.AddWorker(support.AgentName, time.Second)()
+		d := ensured(t, client)
+		home.Break(cloudtest.Hang(), cloudtest.On(listDispatch), cloudtest.Times(1))
+		if job, err := client.WaitForAgent(background, d.GetRoom(), d.GetId()); err != nil {
+			t.Errorf("%v, %v; the job runs since the first second", job, err)
+		}
+	})
+}
+
+// A dispatch that does not show for a moment is not gone.
+func TestWaitForAgentBeforeTheDispatchShows(t *testing.T) {
+	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+		defer cloud.AddWorker(support.AgentName, 100*time.Millisecond)()
+		d := ensured(t, client)
+		for _, h := range cloud.Regions() {
+			h.Break(cloudtest.Status(200, http.Header{"Content-Type": {"application/protobuf"}}, ""), cloudtest.On(listDispatch), cloudtest.For(1500*time.Millisecond))
+		}
+		if job, err := client.WaitForAgent(background, d.GetRoom(), d.GetId()); err != nil {
+			t.Errorf("%v, %v", job, err)
+		}
+	})
+}

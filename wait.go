@@ -14,7 +14,9 @@ const (
 	agentTime   = 30 * time.Second // of WaitForAgent without a deadline
 	firstPoll   = 250 * time.Millisecond
 	slowestPoll = 2 * time.Second
-	unseenPolls = 3 // so many answers without the dispatch mean that it is gone, if it was never seen
+	pollTime    = 10 * time.Second // of one poll: a request that is lost must not take the whole wait
+	unseenPolls = 3                // so many answers without the dispatch ...
+	unseenTime  = 2 * time.Second  // ... over so long mean that it is gone, if it was never seen: it may not show at once
 )
 
 // The errors that WaitForAgent's errors wrap, for errors.Is.
@@ -106,9 +108,11 @@ func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*li
 		ctx, cancel = context.WithTimeout(ctx, agentTime)
 		defer cancel()
 	}
-	w := waiting{room: room, id: dispatchID}
+	w := waiting{room: room, id: dispatchID, began: time.Now()}
 	for wait := firstPoll; ; wait = min(wait*3/2, slowestPoll) {
-		list, err := c.AgentDispatch.ListDispatch(ctx, &livekit.ListAgentDispatchRequest{Room: room, DispatchId: dispatchID})
+		poll, cancel := context.WithTimeout(ctx, pollTime)
+		list, err := c.AgentDispatch.ListDispatch(poll, &livekit.ListAgentDispatchRequest{Room: room, DispatchId: dispatchID})
+		cancel()
 		if err != nil {
 			if isHopeless(err) {
 				return nil, err
@@ -165,6 +169,8 @@ func (c *Client) roomEnded(ctx context.Context, room string, err error) bool {
 	if !errors.As(err, &failed) || failed.HTTPStatus == 0 {
 		return false
 	}
+	ctx, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
 	exists, err := c.roomExists(ctx, room)
 	return err == nil && !exists
 }
@@ -172,6 +178,7 @@ func (c *Client) roomEnded(ctx context.Context, room string, err error) bool {
 // waiting is what WaitForAgent has seen.
 type waiting struct {
 	room, id string
+	began    time.Time
 	last     *livekit.AgentDispatch
 	unseen   int
 	err      error // of the last poll, nil if it was answered
@@ -214,7 +221,7 @@ func (w *waiting) see(list []*livekit.AgentDispatch) (*livekit.Job, error) {
 // absent counts an answer that does not have the dispatch. It is an end if the dispatch was seen before, or often enough was not.
 func (w *waiting) absent() error {
 	w.unseen++
-	if w.last != nil || w.unseen >= unseenPolls {
+	if w.last != nil || w.unseen >= unseenPolls && time.Since(w.began) >= unseenTime {
 		return &DispatchGoneError{w.room, w.id, w.last}
 	}
 	return nil

@@ -1,8 +1,10 @@
 package auth
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/lkrpc/lkrpc/proto/livekit"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -32,7 +34,24 @@ func (c *RoomConfiguration) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads protobuf JSON. Fields and enum values that are unknown here are skipped: they are of a later LiveKit.
 func (c *RoomConfiguration) UnmarshalJSON(data []byte) error {
-	return protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, c.message())
+	return readJSON(data, c.message())
+}
+
+// readJSON reads protobuf JSON. Its error says where something is wrong, and in what field, but not what stands there: it may be a
+// secret.
+func readJSON(data []byte, m proto.Message) error {
+	err := protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, m)
+	if err == nil {
+		return nil
+	}
+	where, what, ok := strings.Cut(err.Error(), "): ")
+	if !ok {
+		return err // "unexpected EOF"
+	}
+	if field, _, ok := strings.Cut(what, ": "); ok && strings.HasPrefix(field, "invalid value for ") {
+		return errors.New(where + "): " + field)
+	}
+	return errors.New(where + "): it is not JSON of this kind")
 }
 
 // CheckCredentials returns ErrSensitiveCredentials if the configuration holds something that no participant should read:

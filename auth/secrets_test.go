@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -148,6 +149,22 @@ func TestPasswordsInURLs(t *testing.T) {
 		err := config.CheckCredentials()
 		if (err != nil) != want || want && (strings.Contains(config.String(), text) || strings.Contains(err.Error(), text)) {
 			t.Errorf("%q: %v, printed as %v; want it to count as a secret: %t", text, err, config, want)
+		}
+	}
+}
+
+// An error quotes no value: one of the wrong type in the place of a secret is still a secret.
+func TestValuesInErrors(t *testing.T) {
+	for _, secret := range []string{"4815162342", `["4815162342"]`, `{"a":"4815162342"}`, `\4815162342`, `4815162342"`, "true4815162342"} {
+		text := `{"egress":{"room":{"fileOutputs":[{"s3":{"secret":` + secret + `}}]}}}`
+		var config auth.RoomConfiguration
+		err := config.UnmarshalJSON([]byte(text))
+		if err == nil || strings.Contains(err.Error(), "48151") || !strings.Contains(err.Error(), "line 1:") {
+			t.Errorf("%s: %v", secret, err)
+		}
+		event := `{"event":"ingress_started","ingressInfo":{"streamKey":` + secret + `}}`
+		if _, err := auth.ParseWebhookEvent([]byte(event)); err == nil || strings.Contains(err.Error(), "48151") || !errors.Is(err, auth.ErrWebhookMalformed) {
+			t.Errorf("webhook, %s: %v", secret, err)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/lkrpc/lkrpc/proto/livekit"
-	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // defaultWebhookBody is how much of a webhook's body is read.
@@ -112,7 +111,7 @@ func VerifyWebhook(authorization string, body []byte, keys KeyProvider) error {
 // ParseWebhookEvent reads a webhook's body, which VerifyWebhook or ReadWebhook has verified. What is unknown here is skipped.
 func ParseWebhookEvent(body []byte) (*livekit.WebhookEvent, error) {
 	event := &livekit.WebhookEvent{}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, event); err != nil {
+	if err := readJSON(body, event); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrWebhookMalformed, err)
 	}
 	return event, nil
