@@ -17,7 +17,7 @@ import (
 // dial is called up to ten times, one call after the other, on the goroutine of Connect: for serverURL first, then for each
 // region once, in the order of the server's list. It gets a context that ends after 10 s, with ctx, and when dial has returned
 // an error. Once dial has returned nil that context is never cancelled, so the connection may hold on to it. dial must return
-// when its context ends; see DialUntil for libraries that do not.
+// when its context ends, and an error then; see DialUntil for libraries that do not. A nil always counts as connected.
 //
 // An error of dial that has a method StatusCode() int, as *StatusError has, stands for that HTTP status. 403 and 451 mean that
 // this project may not use the region; they, 408, 5xx and an error without a status lead to the next region. 400, 401, 404,

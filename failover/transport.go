@@ -44,7 +44,8 @@ type hostState struct {
 // changed, and the clone's zero fields are set: 100 idle connections per host, kept for 45 s; HTTP/2 pings after 2 s of
 // silence, answered within 2 s, and a connection closed that takes no byte for 4 s. Any other RoundTripper is used as it is; a
 // repeat on a host whose connection broke then gets whatever connection it chooses, and fresh ones are its owner's matter. So is
-// that it sends each request once.
+// that it sends each request once. It is called on goroutines that nobody recovers: a panic of its own, or of a function given to an
+// *http.Transport, ends the program. With a MaxConnsPerHost, waiting for a connection that is in use counts as connecting.
 //
 // An error names the option that is wrong.
 func New(next http.RoundTripper, opts ...Option) (*Transport, error) {

@@ -111,8 +111,7 @@ func (c *Cloud) intercept(next twirp.Method) twirp.Method {
 		}
 		resp, err := c.state.once(call, func() (any, error) { return next(ctx, request) })
 		if err == nil && !call.unchanged && !call.reads() {
-			c.record.effect(Effect{Time: time.Now(), Host: ex.host.name, RPC: call.name(), RequestID: call.id})
-			c.record.update(func() { ex.entry.Effect = true })
+			c.record.effect(ex.entry, Effect{Time: time.Now(), Host: ex.host.name, RPC: call.name(), RequestID: call.id})
 		}
 		return resp, err
 	}

@@ -78,7 +78,7 @@ func (c *Cloud) AddParticipant(room string, p *livekit.ParticipantInfo) error {
 }
 
 // connect is AddParticipant for a connection. join is what it is told; leave takes the participant out again, if it is still
-// the same one.
+// the same one, of whatever room it was moved to.
 func (s *state) connect(name, identity, shown, metadata, region string) (join joined, leave func()) {
 	now := time.Now()
 	p := &livekit.ParticipantInfo{
@@ -97,8 +97,10 @@ func (s *state) connect(name, identity, shown, metadata, region string) (join jo
 	return join, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.at(name, identity) == p {
-			s.rooms[name].take(identity)
+		for name, r := range s.rooms {
+			if s.at(name, identity) == p {
+				r.take(identity)
+			}
 		}
 	}
 }

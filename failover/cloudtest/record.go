@@ -29,6 +29,8 @@ type Request struct {
 	Status   int    // of the answer; 0: none was begun
 	Effect   bool   // it changed something: see Effects
 	Answered bool   // the answer is out, or the connection gone, and nothing else is on its way on the connection
+
+	forgotten bool // by Forget
 }
 
 // Effect is one change that a call brought about. A request that the Cloud recognises as a repeat brings about none, nor does a
@@ -157,9 +159,14 @@ func (rec *record) answered(requests []*Request) {
 	rec.changed.Broadcast()
 }
 
-func (rec *record) effect(e Effect) {
+// effect adds what a request brought about, unless it is forgotten by now.
+func (rec *record) effect(q *Request, e Effect) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
+	q.Effect = true
+	if q.forgotten {
+		return
+	}
 	rec.effects = append(rec.effects, e)
 }
 
@@ -193,6 +200,9 @@ func (c *Cloud) Effects() []Effect {
 // rooms and dispatches stays.
 func (c *Cloud) Forget() {
 	c.record.mu.Lock()
+	for _, q := range c.record.requests {
+		q.forgotten = true
+	}
 	c.record.requests, c.record.effects = nil, nil
 	c.record.mu.Unlock()
 	c.mu.Lock()
