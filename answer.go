@@ -46,7 +46,7 @@ func readError(status int, contentType string, body []byte, hide func(string) st
 			status, failover.Line(contentType, maxExcerpt), excerpt(body))}
 	}
 	fields := fieldsOf(body)
-	e := &Error{code: twirp.ErrorCode(textOf(fields["code"]))}
+	e := &Error{code: twirp.ErrorCode(hide(textOf(fields["code"])))}
 	for _, name := range [...]string{"msg", "message", "error"} {
 		if e.msg == "" {
 			e.msg = failover.Line(hide(textOf(fields[name])), maxText)

@@ -64,6 +64,8 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 // may have been created. The code failed_precondition says that the caller's request id belongs to a dispatch that is over, or
 // of another agent: take a new id.
 //
+// The credentials must allow ListRooms and CreateRoom too, beside what dispatches take: those with an API key do.
+//
 // The time is the context's. Without a deadline each call beneath has its own, and four rounds are the most: where nobody answers,
 // EnsureDispatch gives up after two minutes on LiveKit Cloud, and after 40 s on a server that gets one attempt a call.
 func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDispatchRequest) (
@@ -76,13 +78,13 @@ func (c *Client) EnsureDispatch(ctx context.Context, req *livekit.CreateAgentDis
 	case req.GetRoom() == "":
 		return nil, false, ensureError("the request names no room: set Room")
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, contextError(err, &outgoing{}).named(ensureName)
+	}
 	if id, ok := requestID(ctx); ok { // what creates a room does not look at it
 		if err := c.ensured.use(id, ensureName, req); err != nil {
 			return nil, false, ensureError(err.Error())
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, false, contextError(err, &outgoing{}).named(ensureName)
 	}
 	req = proto.CloneOf(req) // the flight may outlast this call, after which req is the caller's again
 	f := c.flights.join(ctx, flightKey{req.GetRoom(), req.GetAgentName(), req.GetDeployment()}, func(ctx context.Context, f *flight) {
@@ -119,6 +121,7 @@ type ensuring struct {
 	c       *Client
 	req     *livekit.CreateAgentDispatchRequest
 	flight  *flight
+	given   bool            // the request id is the caller's
 	fresh   bool            // the room was made by this flight, or another caller made it at the same time
 	unknown error           // the newest creation whose outcome is unknown
 	settled time.Time       // when a server that would not know it again works on it no more
@@ -128,7 +131,7 @@ type ensuring struct {
 
 // run looks, does what the look calls for, and looks again where that told nothing.
 func (e *ensuring) run(ctx context.Context) (*livekit.AgentDispatch, bool, error) {
-	if _, ok := requestID(ctx); !ok {
+	if _, e.given = requestID(ctx); !e.given {
 		ctx = WithRequestID(ctx, uuid.NewString()) // every creation of this flight is the same one
 	}
 	var failure error
@@ -146,6 +149,9 @@ func (e *ensuring) run(ctx context.Context) (*livekit.AgentDispatch, bool, error
 		if !worthAnotherLook(err) {
 			break
 		}
+	}
+	if e.unknown != nil { // the next call's looks must not come before what may still come of this one
+		pause(ctx, max(time.Until(e.settled), time.Until(e.late)))
 	}
 	return nil, false, e.judged(failure)
 }
@@ -277,9 +283,9 @@ func (e *ensuring) create(ctx context.Context) (*livekit.AgentDispatch, error) {
 			lost := localError(twirp.Internal, "the server's answer holds no dispatch", nil).named(ensureName)
 			lost.OutcomeUnknown = true
 			return nil, lost
-		case d.GetAgentName() != "" && d.GetAgentName() != e.req.GetAgentName():
-			return nil, localError(twirp.FailedPrecondition, fmt.Sprintf("request id %q belongs to dispatch %s of another agent, %q: take a new"+
-				" request id for each dispatch", id, d.GetId(), d.GetAgentName()), nil).named(ensureName)
+		case e.given && (d.GetAgentName() != e.req.GetAgentName() || d.GetDeployment() != e.req.GetDeployment()):
+			return nil, localError(twirp.FailedPrecondition, fmt.Sprintf("request id %q belongs to dispatch %s of another agent, %q %q: take a new"+
+				" request id for each dispatch", id, d.GetId(), d.GetAgentName(), d.GetDeployment()), nil).named(ensureName)
 		case !isLive(d) && (e.unknown == nil || e.over[d.GetId()] || d.GetState().GetDeletedAt() != 0):
 			return nil, localError(twirp.FailedPrecondition, fmt.Sprintf("request id %q belongs to dispatch %s, which was deleted or whose"+
 				" jobs have ended: take a new request id for a new dispatch", id, d.GetId()), nil).named(ensureName)
@@ -322,7 +328,7 @@ func worthAnotherLook(err error) bool {
 	if !errors.As(err, &failed) || isHopeless(err) || failed.Code() == twirp.Canceled && errors.Is(err, context.Canceled) {
 		return false // the flight was given up; a server's own "canceled" says no more than its deadline_exceeded
 	}
-	return failed.OutcomeUnknown || errors.Is(err, ErrCannotTell)
+	return failed.OutcomeUnknown || errors.Is(err, ErrCannotTell) || failed.Code() == twirp.Unauthenticated // no token for a moment
 }
 
 // cannotTell is a failed look-up. Where calling again cannot help it stays what it is, since ErrCannotTell says that it can.

@@ -36,8 +36,9 @@
 // id, and elsewhere only if the request surely did not take effect. Calls that somebody notices each time, such as
 // CreateSIPParticipant, are repeated on every host in that case alone: a phone must not ring twice.
 //
-// The context's deadline is a wall, through all attempts and waits. Without one a call has 10 s for each possible attempt, and one
-// that waits for a phone to be answered at least the ringing time and 2 s.
+// The context's deadline is a wall, through all attempts and waits. Without one a call has 10 s for each possible attempt; one that
+// waits for a phone to be answered at least the ringing time and 2 s, one that only dials 30 s, and PerformRpc its response timeout
+// and 2 s.
 //
 // # Errors
 //

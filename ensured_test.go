@@ -71,6 +71,10 @@ func TestEnsureDispatchIsNotAnsweredByAnother(t *testing.T) {
 		if created {
 			t.Error("created")
 		}
+		third := clientOf(t, cloud, cloud.URL)
+		defer third.Close()
+		_, _, err = third.EnsureDispatch(key, &livekit.CreateAgentDispatchRequest{Room: support.Room, AgentName: support.AgentName, Deployment: "blue"})
+		wantCode(t, "another deployment's", err, twirp.FailedPrecondition)
 	})
 	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
 		makeRoom(t, client)
@@ -89,6 +93,30 @@ func wantCode(t *testing.T, name string, err error, code twirp.ErrorCode) {
 	var e *lkrpc.Error
 	if !errors.As(err, &e) || e.Code() != code {
 		t.Errorf("%s: %v, want %s", name, err, code)
+	}
+}
+
+// Credentials that have no token for a moment cost a pause, whatever the token is for.
+func TestEnsureDispatchWithoutATokenForAMoment(t *testing.T) {
+	for missing := 1; missing <= 3; missing++ { // the two looks, and the creation
+		inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+			makeRoom(t, client)
+			asked := 0
+			key := auth.APIKey(cloud.Key, cloud.Secret)
+			c, err := lkrpc.New(cloud.URL, tokens(func(ctx context.Context, claims *auth.ClaimGrants) (string, error) {
+				if asked++; asked == missing {
+					return "", errors.New("the vault is sealed")
+				}
+				return key.Token(ctx, claims)
+			}), lkrpc.WithHTTPTransport(cloud.Transport()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, created, err := c.EnsureDispatch(background, support); err != nil || !created {
+				t.Errorf("token %d is missing: created %v, %v", missing, created, err)
+			}
+		})
 	}
 }
 

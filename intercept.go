@@ -26,7 +26,10 @@ func (o *outgoing) hide(text string) string {
 	if o.bearer == nil || len(o.bearer.token) < 8 { // no secret, and it may be part of any word
 		return text
 	}
-	return strings.ReplaceAll(text, o.bearer.token, "[token]")
+	for _, token := range [...]string{o.bearer.token, strings.ReplaceAll(o.bearer.token, "/", `\/`)} { // in JSON that is quoted as it is
+		text = strings.ReplaceAll(text, token, "[token]")
+	}
+	return text
 }
 
 type outgoingKey struct{}
@@ -70,7 +73,7 @@ func (c *Client) prepare(ctx context.Context, name methodName, request any, out 
 	}
 	token, err := c.creds.Token(ctx, claims)
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case ctx.Err() != nil: // nothing goes out
 		return nil, contextError(ctx.Err(), out)
 	case errors.Is(err, auth.ErrInvalidClaim), errors.Is(err, auth.ErrTokenTooLong): // because of what the request says
 		return nil, localError(twirp.InvalidArgument, "no token: "+failover.Line(err.Error(), maxText), err)

@@ -183,6 +183,46 @@ func TestRoomWhoseAgentComesLate(t *testing.T) {
 	}
 }
 
+// Who calls again at once, as ErrCannotTell says, finds what came of the creation before.
+func TestCallingAgainWhileACreationIsLate(t *testing.T) {
+	for _, host := range []string{"", "sfu.example.com"} {
+		inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, client *lkrpc.Client) {
+			_, other := hostOf(t, cloud, "back.example.com")
+			defer other.Close()
+			hosts := cloud.Regions()
+			if host != "" {
+				var home *cloudtest.Host
+				home, client = hostOf(t, cloud, host)
+				defer client.Close()
+				hosts = []*cloudtest.Host{home}
+			}
+			makeRoom(t, other)
+			var down []*cloudtest.Break
+			hosts[0].Break(cloudtest.Answer(func(w http.ResponseWriter, r *http.Request) {
+				ctx := lkrpc.WithRequestID(background, r.Header.Get("X-Livekit-Request-Id"))
+				time.AfterFunc(5*time.Second, func() { other.AgentDispatch.CreateDispatch(ctx, support) })
+				for _, h := range hosts {
+					down = append(down, h.Break(cloudtest.Status(500, nil, ""), cloudtest.On(listRooms)))
+				}
+				w.WriteHeader(http.StatusGatewayTimeout)
+			}), cloudtest.On(createDispatch), cloudtest.Times(1))
+			_, _, err := client.EnsureDispatch(background, support)
+			if !errors.Is(err, lkrpc.ErrCannotTell) {
+				t.Fatal(err)
+			}
+			for _, b := range down {
+				b.Clear()
+			}
+			d, _, err := client.EnsureDispatch(background, support)
+			<-time.After(15 * time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantOne(t, cloud, d)
+		})
+	}
+}
+
 // A request that is lost takes one poll, not the wait.
 func TestWaitForAgentWithALostPoll(t *testing.T) {
 	inCloud(t, func(t *testing.T, cloud *cloudtest.Cloud, _ *lkrpc.Client) {

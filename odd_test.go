@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/lkrpc/lkrpc"
 	"github.com/lkrpc/lkrpc/auth"
@@ -52,6 +53,9 @@ func TestEchoedToken(t *testing.T) {
 		{401, "application/json", `{"code":"unauthenticated","msg":"bad token ` + token + `"}`},
 		{401, "application/json", `{"code":"unauthenticated","msg":"bad token ` + strings.ReplaceAll(token, "/", `\/`) + `"}`},
 		{401, "application/json", `{"code":"unauthenticated","msg":"bad token","meta":{"token":"` + strings.ReplaceAll(token, "+", `\u002B`) + `"}}`},
+		{401, "application/json", `{"code":"bad ` + strings.ReplaceAll(token, "/", `\/`) + `","msg":"no"}`},
+		{401, "application/json", `{"detail":"bad token ` + strings.ReplaceAll(token, "/", `\/`) + `"}`},
+		{401, "application/json", `{"code":"unauthenticated","msg":"no","meta":{"token":["` + strings.ReplaceAll(token, "/", `\/`) + `"]}}`},
 		{200, "text/" + token, ``},
 	} {
 		creds := tokens(func(context.Context, *auth.ClaimGrants) (string, error) { return token, nil })
@@ -63,7 +67,7 @@ func TestEchoedToken(t *testing.T) {
 		}
 		_, err = client.Room.ListRooms(background, &livekit.ListRoomsRequest{})
 		var e *lkrpc.Error
-		if !errors.As(err, &e) || strings.Contains(err.Error()+e.Meta("token"), token) {
+		if !errors.As(err, &e) || strings.Contains(strings.ReplaceAll(err.Error()+e.Meta("token"), `\`, ""), token) {
 			t.Errorf("%d %s %s: %v", c.status, c.kind, c.body, err)
 		}
 	}
@@ -112,7 +116,12 @@ func TestRequestIDOfACallThatWasNotSent(t *testing.T) {
 		return err
 	}
 	wantCode(t, "sealed", create("1"), twirp.Unauthenticated)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
 	sealed = false
+	if _, err := client.AgentDispatch.CreateDispatch(done, &livekit.CreateAgentDispatchRequest{Room: "r", AgentName: "a", Metadata: "0"}); err == nil {
+		t.Error("a call of a cancelled context was no error")
+	}
 	if err := create("2"); err != nil {
 		t.Error(err)
 	}
@@ -120,4 +129,29 @@ func TestRequestIDOfACallThatWasNotSent(t *testing.T) {
 	if n := len(rec.requests()); n != 1 {
 		t.Errorf("%d requests were sent, want one", n)
 	}
+}
+
+// lost is an AgentDispatchService whose first answer is a failure.
+type lost struct {
+	livekit.AgentDispatchService
+	asked int
+}
+
+func (l *lost) ListDispatch(context.Context, *livekit.ListAgentDispatchRequest) (*livekit.ListAgentDispatchResponse, error) {
+	if l.asked++; l.asked == 1 {
+		return nil, &lkrpc.Error{HTTPStatus: 503}
+	}
+	job := &livekit.Job{Id: "AJ_1", State: &livekit.JobState{Status: livekit.JobStatus_JS_RUNNING}}
+	return &livekit.ListAgentDispatchResponse{AgentDispatches: []*livekit.AgentDispatch{{Id: "AD_1",
+		State: &livekit.AgentDispatchState{Jobs: []*livekit.Job{job}}}}}, nil
+}
+
+// A Client of fakes needs those alone that are used.
+func TestClientOfFakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := &lkrpc.Client{AgentDispatch: &lost{}}
+		if job, err := client.WaitForAgent(background, "r", "AD_1"); err != nil || job.GetId() != "AJ_1" {
+			t.Errorf("%v, %v", job, err)
+		}
+	})
 }

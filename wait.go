@@ -92,9 +92,10 @@ func (e *DispatchGoneError) Unwrap() error { return ErrDispatchGone }
 // failed poll does not end the wait, nor do credentials that have no token for a moment. It is safe for concurrent use.
 //
 // At the deadline it returns [ErrNoAgent], with the dispatch as it was seen last: delete that before another is ensured, as
-// [Client.EnsureDispatch] says. If all jobs have failed it returns [ErrJobFailed], with the job and its text; if the dispatch is
-// gone [ErrDispatchGone]; that its room has ended it knows only if the credentials may list rooms. A token that the server refuses (unauthenticated, permission_denied), a name that is missing or is no
-// text, a context that is cancelled and a client that is closed end it with an *Error.
+// [Client.EnsureDispatch] says. If all jobs have failed it returns [ErrJobFailed], with the job and its text; if the dispatch
+// is gone [ErrDispatchGone]; that its room has ended it knows only if the credentials may list rooms. A token that the server
+// refuses (unauthenticated, permission_denied), a name that is missing or is no text, a context that is cancelled and a client
+// that is closed end it with an *Error.
 func (c *Client) WaitForAgent(ctx context.Context, room, dispatchID string) (*livekit.Job, error) {
 	name := methodName{"AgentDispatchService", "WaitForAgent"}
 	switch {
@@ -166,7 +167,7 @@ func isHopeless(err error) bool {
 // answer an outage ("no response from servers"), and only the list of rooms tells the two apart.
 func (c *Client) roomEnded(ctx context.Context, room string, err error) bool {
 	var failed *Error
-	if !errors.As(err, &failed) || failed.HTTPStatus == 0 {
+	if !errors.As(err, &failed) || failed.HTTPStatus == 0 || c.Room == nil { // a Client of fakes
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, pollTime)

@@ -26,12 +26,14 @@ environment says where:
   LIVEKIT_URL         the server: wss://my-project.livekit.cloud
   LIVEKIT_API_KEY     the API key ...
   LIVEKIT_API_SECRET  ... and its secret,
-  LIVEKIT_TOKEN       or a ready-made access token instead of the two
+  LIVEKIT_TOKEN       or a ready-made access token instead of the two, which may list and
+                      create rooms and administer this one
 
   -room NAME      the room; it is made, with the agent in it, if there is none
   -agent NAME     the name that the agent's worker is registered under
   -metadata TEXT  what the agent's job is given as its metadata
-  -wait DURATION  wait so long for the agent to take the job, as in 30s; default: do not wait
+  -wait DURATION  wait so long for the agent to take the job, as in 30s, and delete the dispatch
+                  if none does; default: do not wait
   -h              this help
 
 Exit status: 0 dispatched, now or before (with -wait: and an agent came), 1 failed, 2 wrong usage.

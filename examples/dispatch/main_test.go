@@ -208,3 +208,16 @@ func TestDispatchFails(t *testing.T) {
 		t.Errorf("exit status %d, output:\n%s", status, out)
 	}
 }
+
+// A dispatch that no agent took is deleted, so that the next run can bring one.
+func TestDispatchAgainAfterNoAgent(t *testing.T) {
+	cloud, env := served(t)
+	out, _, status := runProgram(t, env, "-room", "r", "-agent", "a", "-wait", "300ms")
+	if status != exitFailed || !strings.Contains(out, "Deleting the dispatch") {
+		t.Errorf("exit status %d, output:\n%s", status, out)
+	}
+	cloud.AddWorker("a", 0)
+	if out, _, status := runProgram(t, env, "-room", "r", "-agent", "a", "-wait", "1m"); status != exitOK {
+		t.Errorf("exit status %d, output:\n%s", status, out)
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -41,6 +42,15 @@ func dispatch(ctx context.Context, j job, t *trace, errs io.Writer) int {
 	taken, err := client.WaitForAgent(ctx, j.room, d.GetId())
 	if err != nil {
 		t.bad("FAILED", fmt.Sprint(err))
+		if errors.Is(err, lkrpc.ErrNoAgent) { // it would only be found again
+			t.say("Deleting the dispatch.")
+			_, err = client.AgentDispatch.DeleteDispatch(context.WithoutCancel(ctx), &livekit.DeleteAgentDispatchRequest{
+				Room: j.room, DispatchId: d.GetId(),
+			})
+			if err != nil {
+				t.failed(err)
+			}
+		}
 		return exitFailed
 	}
 	t.good("OK", fmt.Sprintf("job %s: %s", taken.GetId(), taken.GetState().GetStatus()))
