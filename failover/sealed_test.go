@@ -82,7 +82,7 @@ func TestNeverSentIsNeverSent(t *testing.T) {
 		for _, scheme := range []string{"http://", "https://"} {
 			t.Run(scheme+c.name, func(t *testing.T) {
 				var twice, wrong int
-				const runs = 100
+				const runs = 30
 				for range runs {
 					inWorld(t, func(w *world) {
 						s := w.secure().serve(cloud, ok)
