@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // readBody takes the request's body into memory, so that each attempt sends the same bytes, and an attempt that outlives the
@@ -24,15 +25,22 @@ func (c *call) readBody() error {
 		defer func() { done <- err }()
 		err = c.fill()
 	}()
+	var wall <-chan time.Time
+	if at := c.wall(); !at.IsZero() {
+		timer := time.NewTimer(time.Until(at))
+		defer timer.Stop()
+		wall = timer.C
+	}
 	select {
 	case err := <-done:
 		return err
 	case <-c.ctx.Done():
-		go func() { // closing ends the read of a pipe; it may itself hang
-			c.req.Body.Close()
-		}()
-		return nil // run sees that the time is over
+	case <-wall:
 	}
+	go func() { // closing ends the read of a pipe; it may itself hang
+		c.req.Body.Close()
+	}()
+	return nil // run sees that the time is over
 }
 
 func (c *call) fill() error {

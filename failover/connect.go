@@ -136,8 +136,12 @@ func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error 
 		if read == nil {
 			return fmt.Errorf("failover: the region list of %s could not be read a moment ago", o.host)
 		}
+		limit := time.NewTimer(listTimeout + drainTime)
+		defer limit.Stop()
 		select {
 		case <-read.done:
+		case <-limit.C: // the transport does not look at its context
+			return fmt.Errorf("failover: the region list of %s could not be read in time", o.host)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -3,6 +3,7 @@ package failover_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -95,27 +96,54 @@ type deadlineOnly struct {
 
 func (d deadlineOnly) Deadline() (time.Time, bool) { return d.at, true }
 
+// silently is one that tells its end only who asks.
+type silently struct{ deadlineOnly }
+
+func (silently) Done() <-chan struct{} { return nil }
+func (s silently) Err() error {
+	if time.Now().Before(s.at) {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
 func TestDeadlineThatEndsNothing(t *testing.T) {
 	for class, call := range classes {
-		inWorld(t, func(w *world) {
-			w.serve(project, hang)
-			rt := w.transport(failover.WithoutPrefetch())
-			stop, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			done := make(chan reply, 1)
-			go func() { done <- w.post(deadlineOnly{stop, time.Now().Add(10 * time.Second)}, rt, project, call) }()
-			select {
-			case r := <-done:
+		for kind, of := range map[string]func(deadlineOnly) context.Context{
+			"never ends": func(d deadlineOnly) context.Context { return d }, "ends silently": func(d deadlineOnly) context.Context { return silently{d} },
+		} {
+			inWorld(t, func(w *world) {
+				w.serve(project, func(rw http.ResponseWriter, r *http.Request) { after(time.Hour, ok)(rw, r) })
+				r := w.post(of(deadlineOnly{context.Background(), time.Now().Add(10 * time.Second)}), w.transport(failover.WithoutPrefetch()), project, call)
 				if !errors.Is(r.err, context.DeadlineExceeded) || r.took > 10100*time.Millisecond {
-					t.Errorf("%s: %v after %v", class, r.err, r.took)
+					t.Errorf("%s, %s: %v after %v", class, kind, r.err, r.took)
 				}
-			case <-time.After(time.Hour):
-				t.Errorf("%s: not back after an hour", class)
-				cancel()
-				<-done
-			}
-		})
+			})
+		}
 	}
+	inWorld(t, func(w *world) {
+		s := w.serve(project, ok)
+		body, end := io.Pipe()
+		defer end.Close()
+		ctx := deadlineOnly{context.Background(), time.Now().Add(10 * time.Second)}
+		start := time.Now()
+		_, err := w.transport(failover.WithoutPrefetch()).RoundTrip(must(http.NewRequestWithContext(ctx, http.MethodPost, "http://"+project+method, body)))
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took > 10100*time.Millisecond || len(s.asked()) > 0 {
+			t.Errorf("while the body is read: %v after %v, %d requests", err, took, len(s.asked()))
+		}
+	})
+}
+
+func TestPrepareWithATransportThatDoesNotComeBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.serve(project, ok)
+		start := time.Now()
+		err := w.transport(heedless("/settings/regions")).Prepare(context.Background(), "ws://"+project, token)
+		if took := time.Since(start); err == nil || took > 3*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		pass(2 * time.Minute)
+	})
 }
 
 // A hook that leaves the caller's goroutine, as t.FailNow in a fake does, takes a probe with it. Another call makes the next.

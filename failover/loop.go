@@ -9,7 +9,7 @@ import "time"
 // peer that stopped reading keeps a window update from being written.
 func (c *call) run() (*result, error) {
 	defer c.finish()
-	if c.ctx.Err() != nil {
+	if c.endedBy() != nil {
 		return nil, c.expired()
 	}
 	c.results = make(chan *result, c.pol.attempts+maxPinned) // room for every attempt: no send blocks
@@ -19,7 +19,7 @@ func (c *call) run() (*result, error) {
 
 	var end *result
 	for end == nil {
-		due := c.arm()
+		due, over := c.arm(), false
 		var read <-chan struct{}
 		if c.pending.set && c.pending.read != nil {
 			read = c.pending.read.done
@@ -34,21 +34,22 @@ func (c *call) run() (*result, error) {
 		case <-read:
 			end = c.listed()
 		case <-due:
-			now := time.Now()
-			switch wall := c.wall(); {
-			case c.ctx.Err() != nil: // no attempt begins after the end of the call
-			case !wall.IsZero() && !now.Before(wall):
-				return nil, c.expired()
-			default:
+			c.timerSet = time.Time{}
+			now, wall := time.Now(), c.wall()
+			if over = c.ctx.Err() != nil || !wall.IsZero() && !now.Before(wall); !over { // no attempt begins after the end of the call
 				end = c.tick(now)
 			}
 		case <-done:
-			select {
-			case r := <-c.results: // an answer that is here already counts
-				end = c.take(r)
-			default:
-				return nil, c.expired()
-			}
+			over = true
+		}
+		if !over {
+			continue
+		}
+		select {
+		case r := <-c.results: // an answer that is here already counts
+			end = c.take(r)
+		default:
+			return nil, c.expired()
 		}
 	}
 	return c.conclude(end)

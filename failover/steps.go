@@ -254,7 +254,6 @@ func (c *call) stand(a *attempt, why string) *result {
 
 // tick does what is due at a moment that arm chose.
 func (c *call) tick(now time.Time) *result {
-	c.timerSet = time.Time{}
 	if p := &c.pending; p.set && !now.Before(p.until) {
 		if p.read != nil {
 			return c.listed()
