@@ -48,9 +48,9 @@ var ErrCannotTell = errors.New("lkrpc: cannot tell whether the agent is dispatch
 //
 // Callers of one Client that want the same agent in the same room share one flight, which is the first caller's: its other fields,
 // request id, headers and WithoutFailover count. Exactly one of them gets created=true, not always the first, and each gets a copy
-// of its own. A caller whose context ends stops waiting, and the flight goes on for the others, or, once a
-// creation is on its way, to its end, so that the next caller does not make another one beside it. If the client's credentials or
-// interceptors panic, each caller that waits does.
+// of its own. A caller whose context ends stops waiting, and the flight goes on for the others, or, once a creation is on its way,
+// to its end, so that the next caller does not make another one beside it. If the client's credentials or interceptors panic, each
+// caller that waits does.
 //
 // Two processes, or two Clients, are not kept apart. If the room is new it is made once, with one agent, and both may be told
 // that they created it. If it exists, both may look before either creates: then there are two dispatches and two agents in the

@@ -117,9 +117,9 @@ func DialUntil(ctx context.Context, dial func(ctx context.Context, network, addr
 // Prepare returns nil and does nothing. Nor is a server without regions (404) an error, or an empty list: the next connection
 // begins at serverURL. So it does, whatever the list says, when failover is off.
 //
-// The error says that serverURL is not a server URL, that the Transport is closed, or that the list could not be read, now or within the last
-// second; if ctx ends first it is ctx's error. It is no *Error and holds no token. Nothing was changed then, and a connection can
-// be made all the same.
+// The error says that serverURL is not a server URL, that the Transport is closed, or that the list could not be read, now or within
+// the last second; if ctx ends first it is ctx's error. It is no *Error and holds no token. Nothing was changed then, and a
+// connection can be made all the same.
 func (t *Transport) Prepare(ctx context.Context, serverURL, token string) error {
 	_, o, err := t.rtcURL(serverURL)
 	if err != nil {

@@ -49,8 +49,8 @@
 //	400, 404, 429, other 4xx      the end: no region would answer otherwise, or asking more makes it worse
 //	the caller's context is done  the end, at once
 //
-// When all fail, the last failure is what comes back; a 403 or 451, though, whatever the regions after it came to. A client that takes an http.Client gets this by path, with t as its
-// Transport. So github.com/coder/websocket does:
+// When all fail, the last failure is what comes back; a 403 or 451, though, whatever the regions after it came to. A client that
+// takes an http.Client gets this by path, with t as its Transport. So github.com/coder/websocket does:
 //
 //	func joinByPath(ctx context.Context, t *failover.Transport, serverURL, token string) (*websocket.Conn, error) {
 //		conn, _, err := websocket.Dial(ctx, serverURL+"/rtc", &websocket.DialOptions{

@@ -51,15 +51,19 @@ func TestSilentRegionWhoseAttemptDoesNotComeBack(t *testing.T) {
 		{"its connection takes its time to close", slowHome, nil},
 		{"a middleware is deaf to its context", func(*world) {}, []failover.Option{heedless(join), heedless(method)}},
 	} {
+		silentHome := func(w *world, other http.HandlerFunc) *failover.Transport { // whose other region is known, and answers so
+			w.serve(project, hang).setList(regions("86400", region1))
+			w.serve(region1, other)
+			c.prep(w)
+			rt := w.transport(c.opts...)
+			if err := rt.ReportRegions("ws://"+project, []failover.Region{{URL: "ws://" + region1}}); err != nil {
+				t.Fatal(err)
+			}
+			return rt
+		}
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.serve(project, hang).setList(regions("86400", region1))
-				w.serve(region1, upgraded)
-				c.prep(w)
-				rt := w.transport(c.opts...)
-				if err := rt.ReportRegions("ws://"+project, []failover.Region{{URL: "ws://" + region1}}); err != nil {
-					t.Fatal(err)
-				}
+				rt := silentHome(w, upgraded)
 				start := time.Now()
 				s, status, err := ways["RoundTrip"](w, within(w, 30*time.Second), rt, project)
 				if took := time.Since(start); s == nil || took > 11*time.Second {
@@ -71,13 +75,7 @@ func TestSilentRegionWhoseAttemptDoesNotComeBack(t *testing.T) {
 				pass(3 * time.Minute)
 			})
 			inWorld(t, func(w *world) {
-				w.serve(project, hang).setList(regions("86400", region1))
-				w.serve(region1, ok)
-				c.prep(w)
-				rt := w.transport(c.opts...)
-				if err := rt.ReportRegions("ws://"+project, []failover.Region{{URL: "ws://" + region1}}); err != nil {
-					t.Fatal(err)
-				}
+				rt := silentHome(w, ok)
 				r := w.post(within(w, 25*time.Second), rt, project, failover.Call{Repeat: failover.Keyed})
 				if r.status != http.StatusOK || r.took > 11*time.Second {
 					t.Errorf("%d %v after %v; a create that is cut has 10 s", r.status, r.err, r.took)

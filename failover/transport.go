@@ -94,7 +94,8 @@ func (t *Transport) OriginsUnused(serverURL string) (why string) {
 }
 
 // Dedups reports whether servers at serverURL are taken to know a request id that they have seen, so that a create which is
-// repeated under its id creates nothing twice: those of Cloud projects and Cloud APIs. It is safe for concurrent use.
+// repeated under its id creates nothing twice: those of Cloud projects and Cloud APIs. It is false for what is not a server
+// URL. It is safe for concurrent use.
 func (t *Transport) Dedups(serverURL string) bool {
 	o, err := parseOrigin(serverURL)
 	return err == nil && t.kindOf(o).dedups()
